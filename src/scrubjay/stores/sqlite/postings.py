@@ -212,12 +212,8 @@ class Lengths:
             memories = _numbers(con.execute(statement, (self._change,)).get)
         if 0 < len(memories) <= MOST_CHANGED:
             self._forget(memories)
-            self._read(
-                con,
-                "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value * 256 + 255",
-                apsw.carray(memories),
-            )
-        else:  # the first time; or all were counted anew, which changes no memory
+            self._read(con, OF_MEMORIES, apsw.carray(memories))
+        else:  # the first time; or all were counted again, and no memory has changed
             self._clear()
             self._read(con, "passages")
         self._version, self._change = version, change

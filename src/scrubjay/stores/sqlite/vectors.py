@@ -14,6 +14,7 @@ import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import isqrt
@@ -486,7 +487,7 @@ class Cache:
 
     def load(self, con: apsw.Connection, memories: Ints) -> bool:
         """Read those of these memories, each given once, that are not here; False if they do not fit."""
-        missing = memories[self._place.take(memories, mode="clip") == UNREAD]
+        missing = np.sort(memories[self._place.take(memories, mode="clip") == UNREAD])  # as they are in the file
         if not len(missing):
             return True
         if self._count + len(missing) > self._capacity:
@@ -958,6 +959,11 @@ def any_tables(con: apsw.Connection) -> bool:
     return looked_up(con, vec1.ANY, lambda: con.execute(vec1.ANY).get is not None)
 
 
+def any_expire(con: apsw.Connection) -> bool:
+    statement = "SELECT 1 FROM memories WHERE expires_at IS NOT NULL LIMIT 1"  # memories_by_expiry
+    return looked_up(con, statement, lambda: con.execute(statement).get is not None)
+
+
 def near(
     con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, limit: int, *, recent: Recent
 ) -> Near | None:
@@ -992,6 +998,8 @@ def candidates(
 
     Fewer than `depth` are all that there are in these lists.
     """
+    if restriction.expired is False and not any_expire(con):  # each condition is compared with every code
+        restriction = replace(restriction, expired=None)
     options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
     found: dict[int, None] = {}
     for view in restriction.views:  # an OR over two columns would be applied after the cut
