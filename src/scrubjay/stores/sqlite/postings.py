@@ -167,7 +167,9 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[
 
 def _firsts(ordered: Ints) -> Ints:
     """Where something else begins than stands before."""
-    return np.append(0, (ordered[1:] != ordered[:-1]).nonzero()[0] + 1) if len(ordered) else ordered
+    begins = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return begins.nonzero()[0]
 
 
 def _damped(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
