@@ -31,7 +31,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Restriction, any_whole, restricted
+from scrubjay.stores.sqlite.filters import Restriction, any_asides, any_whole, restricted, views_of
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.statistics import write_reads
@@ -39,7 +39,7 @@ from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, Glimpses, Match
+from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, Glimpses, Match, Sketch
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -121,6 +121,14 @@ class SqliteStore(SqliteReads, Store):
         with self._reading() as con:
             known = self._indexes[None].glimpses(con, ids) if None in self._indexes else None
         return super().glimpses(ids) if known is None else known
+
+    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
+        with self._reading() as con:
+            at_hand = None in self._indexes and not any_asides(con)
+            known = self._indexes[None].sketches(con, ids, views_of(con, audience)) if at_hand else {}
+        others = [memory for memory in ids if memory not in known]
+        known |= {one.id: one for one in (super().sketches(others, audience) if others else ())}
+        return [known[memory] for memory in dict.fromkeys(ids) if memory in known]
 
     def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
         known = self._indexes[None].numbers(ids) if None in self._indexes else None

@@ -45,7 +45,8 @@ from scrubjay.stores.sqlite.filters import (
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import Condition, View, joined
-from scrubjay.values.memory import Candidates, Glimpses, Match
+from scrubjay.values.memory import Candidates, Category, Glimpses, Match, Sketch
+from scrubjay.values.times import moment
 from scrubjay.values.words import DECIMALS
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
@@ -61,9 +62,11 @@ LOOKED_THROUGH = 3  # times the root of the number of lists; all of them hold ha
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 
 NUMBERS = (
-    "memory", "space", "audience", "user", "state", "created", "expires", "conversation", "length", "kind", "category"
+    "memory", "space", "audience", "user", "state", "created", "expires", "conversation", "length", "plain", "kind",
+    "category",
 )  # fmt: skip
-TEXTS = ("id", "valid_from", "valid_until", "opening")  # and times that hardly any memory has
+# And what hardly any memory has.
+TEXTS = ("id", "valid_from", "valid_until", "superseded_by", "opening")
 FEW_VALUES = 8  # that are compared one by one
 CHANGE = "SELECT change FROM counters"
 
@@ -118,6 +121,11 @@ class VectorIndex(ABC):
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:  # noqa: ARG002
         """What ranking wants to know of these memories, if it is all at hand."""
         return None
+
+    def sketches(self, con: apsw.Connection, ids: Sequence[str], views: Sequence[View]) -> dict[str, Sketch]:  # noqa: ARG002
+        """What a new memory is compared with those of these by that are seen, as far as it is at hand. What they say of
+        others to some only is not known here."""
+        return {}
 
     def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:  # noqa: ARG002
         """These memories by their number, which never changes, if they are all at hand."""
@@ -418,6 +426,11 @@ class ExactIndex(VectorIndex):
             cache = None if self._cache is None else self._current(con, self._cache.dimension)
             return None if cache is None else cache.glimpses(ids)
 
+    def sketches(self, con: apsw.Connection, ids: Sequence[str], views: Sequence[View]) -> dict[str, Sketch]:
+        with self._lock:
+            cache = None if self._cache is None else self._current(con, self._cache.dimension)
+            return {} if cache is None else cache.sketches(ids, views)
+
     def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
         with self._lock:
             return None if self._cache is None else self._cache.numbers(ids)
@@ -506,8 +519,8 @@ class Cache:
             # whatever finds the memories, then the unique index of vectors
             f"""
             SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?2), coalesce(conversation, 0),
-                content_length, kind, category, importance, memories.id, valid_from, valid_until,
-                substr(content, 1, ?3), vectors.vector
+                content_length, detail = '{{}}', kind, category, importance, memories.id, valid_from, valid_until,
+                superseded_by, substr(content, 1, ?3), vectors.vector
             FROM {source}
             CROSS JOIN {self._kept.table} ON vectors.memory = memories.seq
             WHERE {where}
@@ -593,6 +606,21 @@ class Cache:
             opening=texts["opening"][rows].tolist(),
         )
 
+    def sketches(self, ids: Sequence[str], views: Sequence[View]) -> dict[str, Sketch]:
+        """Of those of these memories that are seen; without those of which a part of the text is not here."""
+        rows = np.array([row for memory in ids if (row := self._row_of.get(memory)) is not None], np.int64)
+        rows = rows[self._seen(views, rows)]
+        numbers, texts, names = self._numbers, self._texts, [*map(str, self._codes)]
+        columns = [
+            *(numbers[name][rows].tolist() for name in ("length", "plain", "category", "created", "memory")),
+            *(texts[name][rows].tolist() for name in ("id", "opening", "superseded_by")),
+        ]
+        return {
+            memory: Sketch(memory, text, Category(names[category]), moment(created), seq, superseded_by)
+            for length, plain, category, created, seq, memory, text, superseded_by in zip(*columns, strict=True)
+            if plain and len(text) == length
+        }
+
     def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
         """These memories by their number, unless one of them is not known here."""
         rows = self._known(ids)
@@ -660,7 +688,7 @@ class Cache:
         """Which of these rows a restriction admits that asks for nothing else."""
         numbers = self._numbers
         mask = _any_of(numbers["state"][rows], restriction.states)
-        mask &= self._seen(restriction, rows)
+        mask &= self._seen(restriction.views, rows)
         if restriction.expired is not None:
             mask &= (numbers["expires"][rows] <= restriction.now) == restriction.expired
         if restriction.created_since is not None:
@@ -683,9 +711,9 @@ class Cache:
             mask &= np.isin(numbers["memory"][rows], restriction.without, invert=True)
         return mask
 
-    def _seen(self, restriction: Restriction, rows: slice | Ints) -> Mask:
+    def _seen(self, views: Sequence[View], rows: slice | Ints) -> Mask:
         seen: Mask | None = None
-        for view in restriction.views:
+        for view in views:
             within = _any_of(self._numbers["audience"][rows], view.audiences) if view.audiences is not None else None
             if view.space is not None:
                 there = self._numbers["space"][rows] == view.space
@@ -699,13 +727,13 @@ class Cache:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]
 
     def _append(self, chunk: list[Row]) -> None:
-        *numbers, kinds, categories, importance, ids, valid_from, valid_until, openings, blobs = zip(
+        *numbers, kinds, categories, importance, ids, valid_from, valid_until, superseded_by, openings, blobs = zip(
             *chunk, strict=True
         )
         place = slice(self._count, self._count + len(chunk))
         for name, column in zip(NUMBERS, [*numbers, self._coded(kinds), self._coded(categories)], strict=True):
             self._numbers[name][place] = column
-        for name, column in zip(TEXTS, (ids, valid_from, valid_until, openings), strict=True):
+        for name, column in zip(TEXTS, (ids, valid_from, valid_until, superseded_by, openings), strict=True):
             self._texts[name][place] = column
         self._importance[place] = importance
         self._vectors[place] = matrix(blobs, self.dimension)
@@ -914,6 +942,9 @@ class Vec1Index(VectorIndex):
     def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
         known = self._recent.glimpses(con, ids)
         return self._exact.glimpses(con, ids) if known is None else known
+
+    def sketches(self, con: apsw.Connection, ids: Sequence[str], views: Sequence[View]) -> dict[str, Sketch]:
+        return self._recent.sketches(con, ids, views) or self._exact.sketches(con, ids, views)
 
     def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
         known = self._recent.numbers(ids)
