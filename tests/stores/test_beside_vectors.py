@@ -23,7 +23,7 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan
 from scrubjay.stores.sqlite.vectors import ExactIndex, Vec1Index, to_floats
 from scrubjay.values import words
-from scrubjay.values.memory import Category, Filter, State
+from scrubjay.values.memory import Audience, Category, Filter, Scope, Sight, State
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
 
@@ -45,7 +45,7 @@ text = lambda: " ".join(chance.choices(words, k=chance.choice((3, 8, 900))))
 with engine_on(SqliteStore(Path(sys.argv[1])), HashingEmbedder()) as jay:
     mine = []
     for turn in range(60):
-        act = chance.choice(("store", "store", "text", "time", "category", "forget", "recover", "many"))
+        act = chance.choice(("store", "store", "text", "time", "category", "forget", "recover", "many", "newer"))
         one = chance.choice(mine) if mine else None
         with suppress(Error):
             if act == "many":
@@ -61,11 +61,14 @@ with engine_on(SqliteStore(Path(sys.argv[1])), HashingEmbedder()) as jay:
                 jay.update(one, valid_from=utc_now() - timedelta(days=chance.randrange(9)))
             elif act == "category":
                 jay.update(one, category=chance.choice(list(Category)))
+            elif act == "newer":
+                jay.supersede(old=one, new=chance.choice(mine))
             elif act == "forget":
                 jay.forget(one)
             else:
                 jay.recover(one)
 """
+MEMBER = Audience("ann", (Scope("default", Sight.SHARED),))
 FILTERS = (
     Filter(),
     Filter(states=frozenset(State) - {State.PURGED}, expired=None),
@@ -138,6 +141,8 @@ def agrees(store: SqliteStore, number: int) -> bool:
     before = change_of(store)
     quick = store.candidates(*arguments, **asked)
     glimpses = store.glimpses(quick.memories)
+    audience = chance.choice((EVERYTHING, MEMBER))
+    sketches = store.sketches(quick.memories, audience)
     given, cosines = store.vectors(quick.memories), store.cosines(arguments[1], quick.memories)
     near = store.nearest(*arguments[1:], **asked)
     by_words = store.match(question, *arguments[2:], **asked)
@@ -148,6 +153,7 @@ def agrees(store: SqliteStore, number: int) -> bool:
             SqliteReads.cosines(store, *arguments[1:2], quick.memories),
         )
         matched = SqliteReads.match(store, question, *arguments[2:], **asked)
+        sketched = SqliteReads.sketches(store, quick.memories, audience)
     if change_of(store) != before:
         return False
     agrees.largest = max(agrees.largest, len(quick.memories))
@@ -162,6 +168,7 @@ def agrees(store: SqliteStore, number: int) -> bool:
     assert cosines.keys() == compared.keys()
     assert all(close(cosines[one], compared[one]) for one in cosines)
     assert by_words == matched
+    assert sketches == sketched
     assert [match.memory for match in near] == [*quick.memories[: quick.near]]
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from scrubjay.stores.sqlite import postings, words
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Memory, Scope, Sight
 from tests.stores.contract.samples import EVERYTHING, NOW, put, put_in, some
 
 MEMORIES = 5_200  # from 5,000 rows on common words are left out …
@@ -76,14 +77,18 @@ def test_what_is_committed_while_words_are_looked_up_leaves_nothing_wrong_behind
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with filled(tmp_path, FEW) as store:
-        version, coming = words._version, [some(f"{WORDS[0]} and much else, {number}") for number in range(40)]
+        totals, coming = words._totals, [some(f"{WORDS[0]} and much else, {number}") for number in range(40)]
+        counted = totals(next(iter(store._connections._idle)), words.HOT)
 
-        def just_after_a_commit(con):
+        def just_before_and_after_a_commit(con, index):
+            if len(coming) == 40:
+                coming.pop()
+                return counted
             while coming:
                 put(store, coming.pop())
-            return version(con)
+            return totals(con, index)
 
-        monkeypatch.setattr(words, "_version", just_after_a_commit)
+        monkeypatch.setattr(words, "_totals", just_before_and_after_a_commit)
         by_words(store, " ".join(WORDS), Filter(), EVERYTHING, 5)
 
         same_as_by_fts5(store, Filter(), EVERYTHING)
@@ -109,17 +114,50 @@ def test_what_is_committed_is_found_by_the_next_question(store: SqliteStore) -> 
     assert by_words(store, "cello zebra", Filter(), EVERYTHING, 5)[0][0] == memory.id
 
 
-def test_the_rows_of_a_word_are_read_once_until_something_is_committed(
+def test_the_rows_of_a_word_are_read_once_until_one_is_changed(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(store, some("nothing like it"))
+    known = put(store, some("nothing like it"))
+    changed = put(store, replace(known, content="nothing at all", version=2))
     with counted(monkeypatch) as read:
         for _ in range(3):
             by_words(store, "lake winter", Filter(), EVERYTHING, 5)
         assert sorted(read) == ["lake", "winter"]
         put(store, some("nothing like that"))
         by_words(store, "lake", Filter(), EVERYTHING, 5)
+        assert sorted(read) == ["lake", "winter"]
+        put(store, replace(changed, content="a lake", version=3))
+        by_words(store, "lake", Filter(), EVERYTHING, 5)
         assert sorted(read) == ["lake", "lake", "winter"]
+
+
+@pytest.mark.parametrize("audience", [EVERYTHING, MEMBER])
+def test_what_is_added_or_changed_is_weighed_as_by_fts5(store: SqliteStore, audience: Audience) -> None:
+    chance = random.Random(5)
+    earlier: list[Memory] = []
+
+    with closing(SqliteStore(store._connections.path)) as other:
+        for number in range(60):
+            writer = chance.choice((store, other))
+            text = " ".join(chance.choices([*WORDS, "w7", "heron heron"], k=chance.choice((3, 900))))
+            act = chance.choice(("add", "add", "add", "change", "erase", "rebuild")) if earlier else "add"
+            if act == "add":
+                level = chance.choice((AccessLevel.PRIVATE, AccessLevel.SHARED))
+                new = some(f"{text} {audience.user} {number}", access_level=level, context=Context(user_id="bob"))
+                earlier.append(put(writer, new))
+            elif act == "change":
+                known = earlier.pop()
+                earlier.append(put(writer, replace(known, content=f"{text} {number}", version=known.version + 1)))
+            elif act == "erase":
+                with writer.writing() as tx:
+                    tx.purge(earlier.pop(0).id, at=NOW)
+            elif number % 9 == 0:
+                writer.rebuild()
+            question = " ".join(chance.choices([*WORDS, "heron", "w7"], k=chance.choice((1, 2))))
+            expected = SqliteReads.match(store, question, Filter(), audience, now=NOW, limit=30)
+
+            assert by_words(store, question, Filter(), audience, 30) == expected
+            assert store.match(question, Filter(), audience, now=NOW, limit=30) == expected
 
 
 def test_which_memories_hold_a_word_is_known_without_a_look(
@@ -162,5 +200,5 @@ def by_words(
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     read: list[str] = []
     reading = postings._read
-    monkeypatch.setattr(postings, "_read", lambda con, stems, seen: read.extend(stems) or reading(con, stems, seen))
+    monkeypatch.setattr(postings, "_read", lambda con, stems, *rest: read.extend(stems) or reading(con, stems, *rest))
     yield read

@@ -2,7 +2,8 @@
 
 FTS5 walks through the rows that hold a word in 0.06 µs each, and then takes ten times as long to weigh one: it looks up
 how long each is, and counts the rows of every word once more. Here all lengths are in memory, and a word's rows become
-arrays that stay until a row is changed. So the next question with that word reads nothing.
+arrays that stay until a row is changed. So the next question with that word reads nothing. Rows that are only added
+are read once, and put behind the arrays of their words.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import apsw
@@ -22,9 +25,11 @@ from numpy.typing import NDArray
 from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.words import Seen
 from scrubjay.stores.tables.sql import View
+from scrubjay.stores.tables.stems import stems_of_row
 from scrubjay.values.words import SMALL_ROWS, inverse_frequency
 
-MOST_KEPT = 3_000_000  # rows of words, 16 bytes each
+MOST_KEPT = 2_500_000  # rows of words, 20 bytes each
+MOST_ADDED = 500  # rows that came since words were read; with more of them, all are read again
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
 WHICH = 48  # bits, above which the number of a row says for which word it was read
@@ -32,6 +37,7 @@ OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int32]
 
 _with_places: WeakSet[apsw.Connection] = WeakSet()
 
@@ -61,12 +67,28 @@ class Weights(NamedTuple):
         return rows[order], weights[order]
 
 
+class Added(NamedTuple):
+    """A row that came after words were read."""
+
+    row: int
+    counts: Counter[str]  # by stem
+
+
 class Held(NamedTuple):
     """The rows that hold a word, in order, each once."""
 
     rows: Ints
-    weights: Floats  # how much each does, before it counts how rare the word is
-    average: float  # length of all rows that this was worked out with: they may have been counted a moment before
+    counts: Counts  # how often each holds it
+    upto: int  # the last row of all that were looked at
+    weights: Floats = np.empty(0)  # how much each does, before it counts how rare the word is
+    average: float = -1  # length of all rows that this was worked out with: they may have been counted a moment before
+
+    def and_also(self, stem: str, added: Sequence[Added]) -> Held:
+        holding = [(one.row, one.counts[stem]) for one in added if stem in one.counts]
+        if not holding:
+            return self._replace(upto=added[-1].row)
+        rows, counts = zip(*holding, strict=True)
+        return Held(np.append(self.rows, rows), np.append(self.counts, np.array(counts, np.int32)), added[-1].row)
 
 
 class Postings:
@@ -75,17 +97,37 @@ class Postings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._version = -1
+        self._all = self._last = 0  # how many rows there were then, and the last of them
         self._kept: dict[tuple[str, tuple[View, ...] | None], Held] = {}
+        self._added: list[Added] = []
         self._rows = 0
         self._lengths = Lengths()
 
-    def hold(self, version: int) -> bool:
-        """Whether what is kept is of this version of the table; else it is dropped."""
+    def hold(self, con: apsw.Connection, rows: int, version: int) -> bool:
+        """Whether what is kept is of this version of the table, which has so many rows, or can follow it; else it is
+        dropped."""
         with self._lock:
             if version == self._version:
                 return True
-            self._kept, self._version, self._rows = {}, version, 0
-            return False
+            added = self._only_added(con, rows, version)
+            self._all, self._version = rows, version
+            if added is None:
+                self._kept, self._added, self._rows = {}, [], 0
+                self._last = con.execute("SELECT coalesce(max(id), 0) FROM passages").get
+                return False
+            self._added += added
+            self._last = added[-1].row
+            for key in [key for key in self._kept if key[1] is not None]:  # who sees the new rows is not looked at
+                self._rows -= len(self._kept.pop(key).rows)
+            return True
+
+    def _only_added(self, con: apsw.Connection, rows: int, version: int) -> list[Added] | None:
+        """The rows that have come, unless others have gone or changed: each that comes is one change and one row."""
+        more = rows - self._all
+        if self._version < 0 or more != version - self._version or len(self._added) + more > MOST_ADDED:
+            return None
+        added = _added(con, self._last)
+        return added if len(added) == more else None  # else one has come back to its former place
 
     def keeps(self, stems: Iterable[str], seen: Seen) -> bool:
         with self._lock:
@@ -109,7 +151,7 @@ class Postings:
     def holding(self, stem: str, memories: Iterable[int], version: int) -> list[int] | None:
         """Those of these memories that hold a word, if its rows are kept."""
         with self._lock:
-            known = self._kept.get((stem, None)) if version == self._version else None
+            known = self._known(stem, None) if version == self._version else None
         if known is None:
             return None
         wanted = np.fromiter(memories, np.int64)
@@ -121,19 +163,29 @@ class Postings:
     def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held]:
         average = _average(seen)
         with self._lock:
-            known = self._kept if version == self._version else {}
-            kept = [(stem, known.get((stem, seen.views))) for stem in stems]
-        held = {stem: one for stem, one in kept if one is not None and one.average == average}
-        if missing := [stem for stem, _ in kept if stem not in held]:
-            read = _read(con, missing, seen)
-            with self._lock:
-                self._lengths.catch_up(con, version)
-                for stem, (rows, counts) in zip(missing, read, strict=True):
-                    lengths = self._lengths.of(rows, seen.words / seen.rows)
-                    held[stem] = Held(rows, _damped(counts, lengths, seen), average)
+            current, last = version == self._version, self._last
+            kept = {stem: self._known(stem, seen.views) if current else None for stem in stems}
+        held = {stem: one for stem, one in kept.items() if one is not None}
+        if missing := [stem for stem in kept if stem not in held]:
+            for stem, (rows, counts) in zip(missing, _read(con, missing, seen), strict=True):
+                held[stem] = Held(rows, counts, max(last, int(rows.max(initial=0))))
+        with self._lock:
+            for stem, one in held.items():
+                if one.average != average:
+                    self._lengths.catch_up(con, version)
+                    lengths = self._lengths.of(one.rows, seen.words / seen.rows)
+                    held[stem] = one._replace(weights=_damped(one.counts, lengths, seen), average=average)
                     if version == self._version:
                         self._keep((stem, seen.views), held[stem])
-        return [held[stem] for stem, _ in kept]
+        return [held[stem] for stem in kept]
+
+    def _known(self, stem: str, views: tuple[View, ...] | None) -> Held | None:
+        known = self._kept.get((stem, views))
+        if known is not None and known.upto < self._last:
+            since = bisect_right(self._added, known.upto, key=lambda one: one.row)
+            known = known.and_also(stem, self._added[since:])
+            self._keep((stem, views), known)
+        return known
 
     def _keep(self, key: tuple[str, tuple[View, ...] | None], one: Held) -> None:
         if len(one.rows) > MOST_KEPT:
@@ -145,7 +197,7 @@ class Postings:
             self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
 
 
-def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Ints]]:
+def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Counts]]:
     """The rows that hold each word, of those that are seen, in order, and how often each does."""
     _make_places(con)
     where, values = seen.condition()
@@ -159,10 +211,28 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[
         """
     places = _numbers(con.execute(statement, (json.dumps(stems), *values)).get)
     firsts = _firsts(places)
-    rows, counts = places[firsts], np.diff(np.append(firsts, len(places)))
+    rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
     ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
     rows &= (1 << WHICH) - 1
     return list(zip(np.split(rows, ends), np.split(counts, ends), strict=True))
+
+
+def _added(con: apsw.Connection, last: int) -> list[Added]:
+    """The rows after this one."""
+    rows: list[Any] = con.execute(
+        # both by their primary keys
+        """
+        SELECT words.rowid, words.text
+        FROM passages
+        CROSS JOIN words ON words.rowid = passages.id
+        WHERE passages.id > ?
+        AND passages.archived = 0
+        ORDER BY passages.id
+        LIMIT ?
+        """,
+        (last, MOST_ADDED + 1),
+    ).fetchall()
+    return [Added(row, stems_of_row(text)) for row, text in rows]
 
 
 def _firsts(ordered: Ints) -> Ints:
@@ -172,7 +242,7 @@ def _firsts(ordered: Ints) -> Ints:
     return begins.nonzero()[0]
 
 
-def _damped(counts: Ints, lengths: Floats, seen: Seen) -> Floats:
+def _damped(counts: Counts, lengths: Floats, seen: Seen) -> Floats:
     """Step by step as FTS5 does it."""
     damping = 1.2 * (1 - 0.75 + 0.75 * (lengths + _scope_words(seen)) / _average(seen))
     return (counts * 2.2) / (counts + damping)
@@ -233,8 +303,9 @@ class Lengths:
 
     def _forget(self, memories: Ints) -> None:
         self._first[memories[memories < len(self._first)]] = UNKNOWN
-        others = np.isin(self._further_rows >> 8, memories, invert=True)
-        self._further_rows, self._further = self._further_rows[others], self._further[others]
+        if len(self._further_rows):
+            others = np.isin(self._further_rows >> 8, memories, invert=True)
+            self._further_rows, self._further = self._further_rows[others], self._further[others]
 
     def _read(self, con: apsw.Connection, source: str, *values: apsw.SQLiteValue) -> None:
         statement = f"SELECT group_concat(id), group_concat(length) FROM {source}"

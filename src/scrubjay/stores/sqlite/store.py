@@ -139,8 +139,10 @@ class SqliteStore(SqliteReads, Store):
             return super().match(text, filter, audience, now=now, limit=limit)
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
+            if restriction is None:
+                return []
             admit = partial(self._indexes[None].found, con, None)
-            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit, admit)
+            return sqlite_words.match(con, text, restriction, limit, admit=admit, postings=self._postings_at_hand)
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         with self._reading() as con:

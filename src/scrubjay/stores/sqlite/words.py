@@ -80,7 +80,6 @@ Weigh = Callable[[int, bool], tuple[Column, Column]]  # so many of the best; onl
 
 def register(con: apsw.Connection) -> None:
     """Give a connection the functions that the statements here use."""
-    con.register_fts5_function("indexed_rows", _indexed_rows)
     con.register_fts5_function("own_bm25", _own_bm25)
 
 
@@ -158,9 +157,15 @@ ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memo
 
 
 def match(
-    con: apsw.Connection, text: str, restriction: Restriction, limit: int, admit: Admit | None = None
+    con: apsw.Connection,
+    text: str,
+    restriction: Restriction,
+    limit: int,
+    *,
+    admit: Admit | None = None,
+    postings: Callable[[], Postings] | None = None,
 ) -> list[Match]:
-    found = matched(con, text, restriction, limit, admit or partial(found_by_rows, con))
+    found = matched(con, text, restriction, limit, admit or partial(found_by_rows, con), postings=postings)
     return [Match(memory, min(float(score), 1.0)) for score, memory in zip(found.scores, found.ids, strict=True)]
 
 
@@ -205,7 +210,7 @@ def _matched(
         return NOTHING
     weights = weights_of(frequencies, shown.rows)
     known = [word for word in weights if frequencies[word]]
-    scope = _scope(con, restriction, shown, sum(frequencies[word] for word in known))
+    scope = _scope(con, restriction, shown, index, matching_rows=sum(frequencies[word] for word in known))
     best = sum(weights.values())
     heavy = {word: weights[word] for word in known}
     weigh = None
@@ -223,8 +228,9 @@ def _matched(
         found = admit(restriction, passages)
         if len(found.seqs) >= limit or len(passages.rows) < depth:
             return found
-        depth *= 4  # filters took many out, or long memories took several places each
-        narrowed = within is None
+        # Filters took many out, or long memories took several places each.
+        narrowed = narrowed or (within is None and 2 * len(found.seqs) < limit)
+        depth *= 4 if narrowed else 3
 
 
 def _by_fts5(
@@ -280,11 +286,11 @@ def _by_postings(
 ) -> Weigh | None:
     """None if FTS5 is quicker: where few memories are meant and the rows of words, unless they are `few` as well, would
     be read for them alone."""
-    all_words, version = _version(con)
+    all_rows, all_words, version = _totals(con, HOT)
     if shown.everything:
         shown = shown._replace(views=None, words=all_words)
     heavy = {stem: weights[word] for word, stem in _stems(con, weights).items()}
-    again = postings.hold(version) and few
+    again = postings.hold(con, all_rows, version) and few
     if within is not None and not again and not postings.keeps(heavy, shown):
         return None
     rows = postings.weights(con, heavy, shown, version)
@@ -301,9 +307,9 @@ def _by_postings(
 
 
 def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
-    rows = _rows(con, index)
+    rows, all_words, _ = _totals(con, index)
     if sees_all:
-        words = _summed(con, ("TRUE", []), index)[1] if rows < SMALL_ROWS else 0
+        words = all_words if rows < SMALL_ROWS else 0
         return Seen(views=None, rows=rows, words=words, everything=True, narrow=False, changes=0)
     visible, words, changes = _summed(con, seen(views, "passage_totals"), index)
     return Seen(
@@ -331,9 +337,9 @@ def _summed(con: apsw.Connection, condition: Condition, index: Index) -> tuple[i
     return int(rows), int(words), int(changes)
 
 
-def _version(con: apsw.Connection) -> tuple[int, int]:
-    """How many words all rows hold, and a number that rises with every change of them."""
-    return looked_up(con, "rows of words", lambda: _summed(con, ("TRUE", []), HOT))[1:]
+def _totals(con: apsw.Connection, index: Index) -> tuple[int, int, int]:
+    """How many rows there are, how many words they hold, and a number that rises with every change of them."""
+    return looked_up(con, index, lambda: _summed(con, ("TRUE", []), index))
 
 
 def _formula(shown: Seen, weights: Sequence[float]) -> str:
@@ -402,12 +408,12 @@ def words_held(
         return {}
     held: dict[str, tuple[str, ...]] = {}
     for index in (HOT, ARCHIVED):
-        if not (indexed := _rows(con, index)):
+        if not (indexed := _totals(con, index)[0]):
             continue  # most stores have archived nothing
         counts = _common_remembered(con, stems.values(), indexed, index)
         known = postings if index is HOT else None
         for word, stem in stems.items():
-            found: Iterable[int] | None = None if known is None else known.holding(stem, wanted, _version(con)[1])
+            found: Iterable[int] | None = None if known is None else known.holding(stem, wanted, _totals(con, HOT)[2])
             if found is None and stem in counts:
                 # One look through all rows that hold a word, or, if there are very many of them, one for each memory.
                 common = counts[stem] > SCANNED * len(wanted)
@@ -433,10 +439,6 @@ def _memories_with(
     return (rowid // 256 for (rowid,) in rows)
 
 
-def _indexed_rows(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
-    return api.row_count
-
-
 def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float:
     """BM25 with weights and an average length that are handed in (see `_formula`), step by step as FTS5 computes it.
 
@@ -453,11 +455,6 @@ def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float
         if count := len(offsets(number, 0)):
             score += weight * ((count * 2.2) / (count + damping))
     return score
-
-
-def _rows(con: apsw.Connection, index: Index) -> int:
-    statement = f"SELECT indexed_rows({index.table}) FROM {index.table} LIMIT 1"
-    return looked_up(con, statement, lambda: int(con.execute(statement).get or 0))
 
 
 def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, index: Index) -> dict[str, int]:
@@ -558,18 +555,17 @@ def _stem(con: apsw.Connection, word: str) -> str:
     return stem
 
 
-def _scope(con: apsw.Connection, restriction: Restriction, shown: Seen, matching_rows: int) -> tuple[int, ...]:
+def _scope(
+    con: apsw.Connection, restriction: Restriction, shown: Seen, index: Index, *, matching_rows: int
+) -> tuple[int, ...]:
     """The spaces to look in by token, if that leaves fewer rows to weigh than the words alone do."""
     if not shown.everything:
         return _spaces_of(shown)
     if restriction.spaces is None:
         return ()
-    where, values = among("space", restriction.spaces)
-    few = matching_rows // 2
-    statement = f"SELECT count(*) FROM (SELECT 1 FROM memories WHERE {where} LIMIT ?)"  # memories_by_created
-    asked = (*values, 1 << few.bit_length())  # beyond the few; the next question's are often as many
-    rows: int = looked_up(con, (statement, *asked), lambda: con.execute(statement, asked).get)
-    return restriction.spaces if rows <= few else ()
+    where = among("space", restriction.spaces)
+    rows, _, _ = looked_up(con, (index, restriction.spaces), lambda: _summed(con, where, index))
+    return restriction.spaces if 2 * rows <= matching_rows else ()
 
 
 def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:

@@ -27,7 +27,12 @@ def stems(words: Iterable[str]) -> dict[str, str]:
 
 def counted_stems(passage: str) -> Counter[str]:
     """The stems of a stretch of text, with how often each stands there."""
-    return Counter(_tokens(indexed(passage), apsw.FTS5_TOKENIZE_DOCUMENT))
+    return stems_of_row(indexed(passage))
+
+
+def stems_of_row(text: str) -> Counter[str]:
+    """The same of a text that is in the index as it is."""
+    return Counter(_tokens(text, apsw.FTS5_TOKENIZE_DOCUMENT))
 
 
 def _tokens(text: str, reason: int) -> list[str]:
