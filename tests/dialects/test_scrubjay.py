@@ -136,9 +136,14 @@ def test_facts_beyond_the_quota_are_refused_together(open_engine):
     remembered(jay, "The tide is high")
 
 
-def test_a_request_that_filled_the_quota_may_be_sent_again(open_engine):
+DECISION = {"content": "Use the north pier", "kind": "decision", "topic": "pier"}
+CHECKPOINT = {"content": "The pier is half built", "kind": "checkpoint", "next_steps": "The other half"}
+
+
+@pytest.mark.parametrize("first", ["The tide is high", DECISION, CHECKPOINT])
+def test_a_request_that_filled_the_quota_may_be_sent_again(open_engine, first):
     jay = open_engine(quota=2)
-    facts = {"facts": ["The tide is high", "The tide is low"]}
+    facts = {"facts": [first, "The tide is low"]}
     once, twice = (scrubjay.call(jay, "remember", facts, key="k1") for _ in range(2))
     assert not once.failed
     assert once.body == twice.body

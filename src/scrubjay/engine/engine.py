@@ -218,11 +218,18 @@ class Engine:
 
     def earlier_result(self, kind: type[Result]) -> Result | None:
         """The result of this very request, if it was done before: for work that comes before the transaction."""
+        kept = self._earlier()
+        return None if kept is None else self._replay(kind, kept)
+
+    def was_done(self) -> bool:
+        """Whether this very request was done before, whatever its result."""
+        return self._earlier() is not None
+
+    def _earlier(self) -> str | None:
         if self.request is None:
             return None
         with self.records.writing() as tx:
-            kept = tx.history.result_of(self.request, now=self.now())
-        return None if kept is None else self._replay(kind, kept)
+            return tx.history.result_of(self.request, now=self.now())
 
     def write_files(self, *, patient: bool = False) -> None:
         """Let files say what memories say, after a change; with patience all of them, however many."""
@@ -403,8 +410,7 @@ class Engine:
         ]
         admitted = [intake.admit(engine, new) for engine, new in zip(engines, items, strict=True)]
         if self.parts.quota:
-            kept_before = [engine.earlier_result(Stored) is not None for engine in engines]
-            fresh = [one for one, before in zip(admitted, kept_before, strict=True) if not before]
+            fresh = [one for engine, one in zip(engines, admitted, strict=True) if not engine.was_done()]
             intake.check_quota(self, self.records, *fresh)
         return [engine.store(new) for engine, new in zip(engines, items, strict=True)]
 
