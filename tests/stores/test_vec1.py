@@ -647,3 +647,8 @@ def test_writers_in_other_processes_find_the_index_and_keep_it_in_step(store, tm
     assert child.returncode == 0
     assert rows(store) == expected_rows(store)
     assert ids(store.nearest(unit(20_007), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_late7"]
+
+
+@pytest.mark.parametrize(("count", "lists"), [(20_000, 141), (100_000, 316), (1_000_000, 1_000)])
+def test_vectors_are_spread_over_as_many_lists_as_the_root_of_their_number(count: int, lists: int) -> None:
+    assert vec1._planned(384, count, None).buckets == lists

@@ -33,8 +33,7 @@ from scrubjay.values.frozen import dataclass
 
 FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
 GROWTH = 4  # times what it was trained on; then another is trained
-LISTS = 128  # over which vectors are spread, by nearness; a search looks through some of them …
-MANY = 200_000  # … more vectors than this are spread over about as many lists as their square root
+LISTS = 128  # at least, else the root of their number, over which vectors are spread, by nearness
 SAMPLE = 5_000  # vectors to learn from …
 SAMPLE_PER_LIST = 20  # … and more for many lists
 CODE_BYTES = 48
@@ -250,7 +249,7 @@ def _enough(con: apsw.Connection, dimension: int, model: str | None, from_vector
 
 
 def _planned(dimension: int, vectors: int, model: str | None) -> Plan:
-    return Plan(dimension, LISTS if vectors <= MANY else isqrt(vectors), vectors, model)
+    return Plan(dimension, max(LISTS, isqrt(vectors)), vectors, model)
 
 
 def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:

@@ -58,7 +58,7 @@ STEPS = np.float32(32_767)  # from nothing to the largest number of a vector
 UNREAD, NO_VECTOR = -1, -2  # instead of a row
 
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
-LOOKED_THROUGH = 3  # times the root of the number of lists; all of them hold hardly one more in two hundred
+LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, three would miss one in twenty
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 
 NUMBERS = (
