@@ -273,7 +273,7 @@ _VOCABULARY_BY_AUDIENCE = f"""
         FROM vocabulary
     )
     """
-# The planner is not told how many there are: it would plan anew each time, which takes longer than the rest.
+# The planner is not told how many there are: it would make another plan each time, which takes longer than the rest.
 _ANY = "ANY(ARRAY(SELECT unnest(%s::TEXT[])))"
 _PASSAGES = "(SELECT name AS space, passages, passage_words AS words FROM spaces)"
 _VOCABULARY = "(SELECT space, term, passages FROM vocabulary)"
