@@ -147,7 +147,7 @@ class Reading(NamedTuple):
     length: int
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2_000)  # of 4.5 kB: what lies near a new memory lies near the next one on the same thing, too
 def read(text: str) -> Reading:
     """Look at the first 400 characters: conflicts are between statements, not between essays."""
     text = text[:READ].replace("’", "'")
@@ -295,6 +295,7 @@ def is_verb(word: str, after: str) -> bool:
     return third_person and not after.endswith("'s") and (after[0].isupper() or "-" in after)
 
 
+@lru_cache(maxsize=2_000)
 def is_english(text: str) -> bool:
     """Whether the words that hold a sentence together are English, as far as there are any."""
     text = text[:READ]

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
         super().__init__(tally)
         self._con = con
+        self._as_given = nullcontext(con)
         self._change: int | None = None
         self.erased = False  # whether something was purged or archived: space to give back
         self.gathered: List[Callable[[], None]] = []
@@ -66,10 +67,9 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _note_erasure(self) -> None:
         self.erased = True
 
-    @contextmanager
-    def _reading(self) -> Iterator[apsw.Connection]:
+    def _reading(self) -> AbstractContextManager[apsw.Connection]:
         self.write_gathered()
-        yield self._con
+        return self._as_given
 
     def write_gathered(self) -> None:
         while self.gathered:
