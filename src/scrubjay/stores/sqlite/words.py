@@ -214,7 +214,7 @@ def _matched(
     best = sum(weights.values())
     heavy = {word: weights[word] for word in known}
     weigh = None
-    if postings is not None and not scope:
+    if postings is not None and (not scope or (within is not None and shown.everything)):
         few = sum(frequencies[word] for word in known) <= READ_FOR_FEW
         weigh = _by_postings(con, restriction, heavy, few=few, shown=shown, within=within, postings=postings())
     if weigh is None:
