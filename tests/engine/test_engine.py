@@ -212,7 +212,8 @@ def test_a_topic_is_embedded_with_its_text_however_the_text_came(jay):
     [expected] = HashingEmbedder().embed([changed.embeddable])
 
     assert changed.embeddable.startswith("harbour fees")
-    assert (jay.records.vectors([memory.id])[memory.id] == expected).all()
+    kept = jay.records.vectors([memory.id])[memory.id]
+    assert abs(kept - expected).max() < 1e-4  # a store may round them
 
 
 def test_all_that_expired_is_pruned_by_a_request_that_is_done_once(jay, clock):

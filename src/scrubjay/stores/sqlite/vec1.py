@@ -106,7 +106,7 @@ def mirror(con: apsw.Connection, change: int) -> None:
 
 
 def mirror_rewritten(con: apsw.Connection, memories: Sequence[int]) -> None:
-    """The same for memories whose vectors were written in another form, which is no change of a memory."""
+    """The same for memories whose vectors were written in another form, which does not change a memory."""
     if con.execute(ANY).get:
         _mirror(con, "memories.seq IN (SELECT value FROM json_each(?))", (json.dumps(memories),))
 
