@@ -165,7 +165,9 @@ def match(
     admit: Admit | None = None,
     postings: Callable[[], Postings] | None = None,
 ) -> list[Match]:
-    found = matched(con, text, restriction, limit, admit or partial(found_by_rows, con), postings=postings)
+    # Few rows are weighed by FTS5 sooner than what was added is read for them.
+    weigh = postings if _totals(con, HOT)[0] >= COMMON_FROM_ROWS else None
+    found = matched(con, text, restriction, limit, admit or partial(found_by_rows, con), postings=weigh)
     return [Match(memory, min(float(score), 1.0)) for score, memory in zip(found.scores, found.ids, strict=True)]
 
 
