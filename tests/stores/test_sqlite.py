@@ -893,6 +893,21 @@ def test_damaged_words_are_found_and_made_anew(store: SqliteStore, path: Path, d
         assert matched(store, "seattle") == [memory.id]
 
 
+@pytest.mark.parametrize("times", [128, 150, 300, 500])
+def test_a_text_that_repeats_a_word_of_its_former_one_leaves_nothing_in_the_index(
+    store: SqliteStore, times: int
+) -> None:
+    """FTS5 forgets to take the former one out where a word is written so often in the same transaction."""
+    memory = put(store, some("ok so far", title="log"))
+    put(store, replace(memory, content="ok " * times, title="log", version=2))
+    assert store.check(deep=True).problems == ()
+
+    with store.writing() as tx:
+        tx.purge(memory.id, at=NOW)
+    assert store.check(deep=True).problems == ()
+    assert matched(store, "ok") == []
+
+
 def test_lost_vectors_are_found_and_waited_for_after_rebuilding(store: SqliteStore) -> None:
     memory = put(store, some(), [at_cosine(0.1), at_cosine(0.2)])
     put(store, some())

@@ -47,6 +47,9 @@ ADD_WORDS = "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)"
 ADD_TAG = "INSERT INTO tags (memory, tag) VALUES (?, ?)"
 ADD_PENDING = "INSERT INTO pending (memory, next_part) VALUES (?, ?)"
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
+# Deleted and written again in one go, a row with a word 128 times or more is taken for a new one by FTS5 (3.54). Its
+# former words stay in the index, and once it is gone whoever asks for them is told that the file is damaged.
+FLUSH_WORDS = "INSERT INTO words (words) VALUES ('flush')"
 
 SHORTENED = 250  # vectors per transaction; others wait meanwhile
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
@@ -641,6 +644,8 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _write_words(self, seq: int, memory: Memory, space: int) -> None:
         self._con.execute(DELETE_WORDS, (seq,))
+        if self._con.changes():
+            self._con.execute(FLUSH_WORDS)
         self._add_words(seq, memory, space)
         count_passages(self._con, seq)
 
