@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 
 import pytest
+from rich.console import Console
 
-from scrubjay.cli.progress import said
+from scrubjay.cli import progress as bars
+from scrubjay.cli.progress import progress, said
 
 
 @pytest.mark.parametrize(
@@ -34,6 +38,24 @@ def test_at_a_terminal_an_import_shows_its_lines_and_clears_the_bar(terminal, tm
     assert ("━" in shown) == (columns == 120), "without room there is no bar"
     assert "\x1b[2K" in shown, "the bar goes when it is done"
     assert "300" in shown.splitlines()[-1]
+
+
+@pytest.mark.parametrize("columns", [70, 80, 100])
+def test_the_bar_is_one_line_whatever_it_says(monkeypatch, columns):
+    shown, clock = io.StringIO(), iter([0.0, 10.0])
+    shown.isatty = lambda: True
+    monkeypatch.setattr(bars.sys, "stderr", shown)
+    monkeypatch.setattr(bars, "monotonic", lambda: next(clock))
+    terminal = Console(file=shown, force_terminal=True, width=columns)
+    monkeypatch.setattr("scrubjay.cli.tables.console", lambda **_: terminal)
+
+    with progress("Importing", shown=True, total=209_100, in_bytes=True, unit="lines", embedding=lambda: 9.5) as report:
+        report(109_100, None, 1_333)
+
+    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).strip() for line in re.split(r"[\r\n]+", shown.getvalue())]
+    assert any("mostly" in line for line in lines)
+    assert [line for line in lines if line and "Import" not in line] == []
+    assert columns < 80 or any("109.1/209.1 kB" in line for line in lines)
 
 
 def test_a_pipe_sees_nothing_of_it(run, tmp_path):

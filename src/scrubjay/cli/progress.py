@@ -41,6 +41,7 @@ def progress(
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
     from rich.text import Text
 
     from scrubjay.cli.tables import console
@@ -55,9 +56,10 @@ def progress(
             so_far = decimal(int(task.completed)) if task.completed else ""
             return Text(so_far) if task.total is None else super().render(task)
 
-    counts = Bytes() if in_bytes else MofNCompleteColumn()
+    whole, last = Column(no_wrap=True), Column(no_wrap=True)  # where room is short, the bar gives way
+    counts = Bytes(table_column=whole) if in_bytes else MofNCompleteColumn(table_column=whole)
     columns = (TextColumn("{task.description}"), *((BarColumn(),) if wide else ()), counts)
-    more = (TextColumn("{task.fields[rate]}"), *((TimeRemainingColumn(),) if wide else ()))
+    more = (TextColumn("{task.fields[rate]}"), *((TimeRemainingColumn(table_column=last),) if wide else ()))
     with Progress(*columns, *more, console=terminal, transient=True) as bar:
         task, expected = bar.add_task(title, total=total, rate=""), total
 
