@@ -18,6 +18,7 @@ import apsw
 import pytest
 
 from scrubjay.settings import load
+from scrubjay.stores.sqlite.vectors import as_floats
 from tests.embedders.test_remote import Server
 
 
@@ -147,6 +148,33 @@ def test_a_vector_that_is_not_made_of_numbers_is_a_problem_that_reembed_repairs(
 
     assert "1 memory has new vectors" in run("reembed").err
     assert states(run("doctor", "--json"))["vectors"] == "ok"
+
+
+def test_vectors_of_an_earlier_version_are_told_and_rebuild_rewrites_them(run, stored, home):
+    stored("User likes tea")
+    with closing(apsw.Connection(str(home / "memories.db"))) as file:
+        [(blob,)] = file.execute("SELECT vector FROM vectors")
+        file.execute("UPDATE vectors SET vector = ?", (as_floats(blob),))
+
+    found = run("doctor", "--json")
+    assert (found.code, states(found)["size"]) == (0, "ok")
+    assert "1 vector of an earlier version" in findings(found)["size"]["found"]
+    assert "doctor --rebuild" in findings(found)["size"]["do"]
+
+    run("doctor", "--rebuild")
+    assert "size" not in findings(run("doctor", "--json"))
+
+
+def test_a_damaged_word_index_is_a_problem_that_rebuild_repairs(run, stored, home):
+    stored("User likes tea")
+    with closing(apsw.Connection(str(home / "memories.db"))) as file:
+        file.execute("DELETE FROM words_data WHERE id > 10")
+
+    found = run("doctor", "--json")
+    assert (found.code, findings(found)["integrity"]["do"]) == (1, "scrubjay doctor --rebuild")
+    assert "word index is damaged" in findings(found)["integrity"]["found"]
+
+    assert states(run("doctor", "--rebuild", "--json"))["integrity"] == "ok"
 
 
 def test_vectors_of_another_model_are_a_problem(run, stored):

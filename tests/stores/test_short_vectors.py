@@ -76,7 +76,7 @@ def test_nothing_stays_nothing(numbers: list[float]) -> None:
     assert from_blob(to_blob(np.array(numbers, np.float32))).tolist() == [0.0] * len(numbers)
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e15])
 def test_what_is_not_a_number_is_refused(number: float) -> None:
     with pytest.raises(EmbeddingError):
         to_blob(np.array([0.5, number], np.float32))

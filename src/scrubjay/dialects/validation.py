@@ -76,7 +76,7 @@ RULES: dict[str, Callable[[Any], str]] = {
     "maximum": lambda kind: f"must be at most {kind.limit}.",
     "minLength": lambda kind: f"must have at least {kind.limit} character{'s' * (kind.limit > 1)}.",
     "maxLength": lambda kind: f"must have at most {kind.limit} characters.",
-    "minItems": lambda kind: f"must have at least {kind.limit} items.",
+    "minItems": lambda kind: f"must have at least {kind.limit} item{'s' * (kind.limit > 1)}.",
     "maxItems": lambda kind: f"must have at most {kind.limit} items.",
     "minProperties": lambda kind: f"must have at least {kind.limit} field{'s' * (kind.limit > 1)}.",
     "format": lambda kind: f"must be a {kind.format}, such as 2026-11-15T10:00:00Z.",

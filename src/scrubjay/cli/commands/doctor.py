@@ -280,6 +280,7 @@ REMEDIES = {
     "The last changes are missing: its -wal file was deleted, or the file was replaced by an older copy.": (
         "Put that file back before anything is written, or restore a newer backup: scrubjay restore"
     ),
+    "The word index is damaged; texts and everything else are intact.": REBUILD,
     "The vector index is damaged; searches compare exactly until it is rebuilt.": REBUILD,
 }
 
@@ -308,6 +309,9 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
         )
         yield Finding(PROBLEM, "vectors", found, "scrubjay reembed")
         return
+    if checkup.whole_vectors:
+        found = f"{counted(checkup.whole_vectors, 'vector', 'vectors')} of an earlier version, twice as large."
+        yield Finding(OK, "size", found, f"A running server rewrites them; or: {REBUILD}")
     if checkup.with_vectors == total:
         yield Finding(OK, "vectors", f"All {total:,} are found by meaning.")
         return
@@ -399,7 +403,8 @@ def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -
     elif kept is not None or settings.languages == "on":
         if lacking := opened.upkeep.count_lacking_second(second.fingerprint):
             found = f"{lacking:,} memories wait for the model for other languages."
-            yield Finding(WARNING, "other languages", found, f"{PULL}; scrubjay reembed")
+            do = f"A running server does it; or: {PULL}, then scrubjay reembed"
+            yield Finding(WARNING, "other languages", found, do)
         else:
             yield Finding(OK, "other languages", "All memories are found in about a hundred languages.")
 

@@ -145,6 +145,7 @@ class Checkup:
     with_vectors: int  # every part embedded
     pending: int
     unusable_vectors: int = 0  # memories whose vectors are not made of numbers; they are not among `with_vectors`
+    whole_vectors: int = 0  # in the form of an earlier version, which takes twice the space
     wrong_hashes: tuple[str, ...] = ()  # ids whose content no longer fits its hash (deep check only)
     bytes_on_disk: int = 0
     schema: int = 0

@@ -15,6 +15,7 @@ import apsw
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite.filters import WHOLE
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
@@ -22,6 +23,7 @@ UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 UNREADABLE = "The file cannot be read completely."
 READABLE = "Other users of this machine can read the file."
 BEHIND = "The last changes are missing: its -wal file was deleted, or the file was replaced by an older copy."
+WORDS = "The word index is damaged; texts and everything else are intact."
 INDEX = "The vector index is damaged; searches compare exactly until it is rebuilt."
 
 
@@ -86,6 +88,8 @@ def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
             "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3 "
             f"AND next_part < {ONLY_TO_JUDGE}",
         ),
+        "whole_vectors": _count(con, f"SELECT count(*) FROM vectors WHERE {WHOLE}")
+        + _count(con, f"SELECT count(*) FROM second_vectors WHERE {WHOLE}"),
         "unusable_vectors": len(set().union(*of_vectors.values())),
         "wrong_hashes": tuple(_wrong_hashes(con)) if deep else (),
     }
@@ -118,7 +122,7 @@ def _problems(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool) ->
         # Both also check the full-text index against its own text.
         for (line,) in con.execute("PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"):
             if line != "ok":
-                yield str(line)
+                yield WORDS if str(line).startswith("fts5:") else str(line)
         if con.execute("SELECT 1 FROM facts WHERE key = 'copy'").fetchone() is not None:
             yield "It is an unfinished copy."
     except UNREADABLE_ERRORS:

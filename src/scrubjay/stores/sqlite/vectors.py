@@ -198,7 +198,7 @@ def to_floats(vector: Vector) -> bytes:
 
 def check(vector: Vector) -> None:
     """:raises EmbeddingError: if it is not made of numbers"""
-    if not np.isfinite(vector).all():
+    if not usable(vector):
         raise EmbeddingError("The vector has unusable numbers.")
 
 
