@@ -101,6 +101,7 @@ def peers(options: argparse.Namespace) -> list[Peer]:
                     "MCP_MEMORY_BASE_DIR": str(home),
                     "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
                     "MCP_MEMORY_USE_ONNX": "true",
+                    "MCP_SEMANTIC_DEDUP_ENABLED": "false",  # it would refuse the tenth text that is like another
                 },
                 lambda home: model and copied(model, home / ".cache" / "mcp_memory" / "onnx_models" / MODEL / "onnx"),
             )

@@ -174,7 +174,7 @@ def test_s22_by_id(jay):
     assert re.fullmatch(r"arch_job_[a-z0-9]{10,}", body["archive_job_id"])
     assert (item["memory_id"], item["archive_tier"]) == (memory, "cold")
     assert item["retrieval_time_estimate_ms"] >= 1
-    assert body["storage_saved_bytes"] > 1000
+    assert body["storage_saved_bytes"] > 500
     assert (body["estimated_monthly_savings"], body["total_cost"], item["storage_cost_reduction"]) == (0.0, 0.0, 0.0)
     assert jay.history(memory)[0].reason == "quiet"
     assert ok(jay, "job_status", {"job_id": body["archive_job_id"]})["status"] == "completed"
