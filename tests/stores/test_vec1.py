@@ -23,13 +23,26 @@ from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite import large_index, vec1
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.large_index import Vec1Index
+from scrubjay.stores.sqlite.filters import restricted
+from scrubjay.stores.sqlite.large_index import Recent, Unfiltered, Vec1Index
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan, Table
 from scrubjay.stores.sqlite.vector_blobs import as_floats, to_blob, to_floats
-from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
+from scrubjay.values.memory import (
+    AccessLevel,
+    Audience,
+    Category,
+    Context,
+    Filter,
+    Kind,
+    Memory,
+    Scope,
+    Sight,
+    State,
+    Status,
+)
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
 from tests.stores.contract.second_vectors import SECOND
@@ -292,6 +305,65 @@ def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
     assert recall >= 0.98
 
 
+@pytest.fixture(scope="module")
+def mostly_one_space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    """Of a hundred memories one is elsewhere, one archived, and one private to a user of its own."""
+    path = tmp_path_factory.mktemp("mostly") / "memories.db"
+    vectors = by_topic(3_000, seed=4)
+    with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=2_000)) as store:
+        create_spaces(store, "work")
+        with store.writing() as tx:
+            for n, vector in enumerate(vectors):
+                memory = some(
+                    f"memory {n}",
+                    id=f"mem_{n}",
+                    space="work" if n % 100 == 0 else "default",
+                    status=Status.ARCHIVED if n % 100 == 1 else Status.ACTIVE,
+                    access_level=AccessLevel.PRIVATE if n % 100 == 2 else AccessLevel.SHARED,
+                    context=Context(user_id=f"user{n}"),
+                )
+                put_in(tx, memory, [vector])
+        while store.tend():
+            pass
+        yield store
+
+
+@pytest.mark.parametrize("sight", [Sight.ALL, Sight.SHARED])
+def test_candidates_that_rows_filter_are_those_that_the_table_filters(mostly_one_space, sight):
+    store, audience = mostly_one_space, Audience("ann", (Scope("default", sight),))
+    told = 0
+    with store._reading() as con:
+        restriction = restricted(con, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=NOW)
+        [table] = vec1.tables(con, "ready")
+        for query in by_topic(100, seed=5):
+            filtered = large_index.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
+
+            unfiltered = Unfiltered(Recent(model=None))
+            found = unfiltered.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
+
+            assert found is None or found == filtered
+            told += found is not None
+    assert told > 50
+
+
+def test_where_too_few_pass_the_table_filters_for_a_while(mostly_one_space):
+    unfiltered = Unfiltered(Recent(model=None))
+    [query] = by_topic(1, seed=6)
+    with mostly_one_space._reading() as con:
+        elsewhere = restricted(con, Filter(), Audience("ann", (Scope("work", Sight.ALL),)), now=NOW)
+        here = restricted(con, Filter(), Audience("ann", (Scope("default", Sight.ALL),)), now=NOW)
+        [table] = vec1.tables(con, "ready")
+        asked = [
+            unfiltered.candidates(con, table, query, which, depth=100, lists=table.buckets)
+            for which in (elsewhere, elsewhere, here)
+        ]
+        waiting = dict(unfiltered._filtered)
+
+    assert asked[:2] == [None, None]
+    assert asked[2] is not None
+    assert list(waiting.values()) == [large_index.FILTERED - 1]
+
+
 # --- the life of a table ---------------------------------------------------------------------------------------------
 
 
@@ -329,6 +401,20 @@ def test_an_index_is_made_of_enough_vectors_and_holds_them_all(store):
     assert states(store) == ["ready"]
     assert rows(store) == expected_rows(store)
     assert ids(store.nearest(unit(700), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_700"]
+
+
+def test_filling_leaves_no_room_where_vectors_were(tmp_path):
+    with closing(SqliteStore(tmp_path / "memories.db", index_from=1_000)) as store:
+        with store.writing() as tx:
+            for n, vector in enumerate(by_topic(1_200, seed=7)):
+                put_in(tx, some(f"text {n}"), [vector])
+        tend(store)
+        name, expected = f"{known(store)[-1].name}_base", expected_rows(store)
+        assert rows(store) == expected
+
+    with closing(apsw.Connection(str(tmp_path / "memories.db"))) as con:
+        size, unused = con.execute("SELECT sum(pgsize), sum(unused) FROM dbstat WHERE name = ?", (name,)).get
+    assert unused < size / 5
 
 
 def test_what_is_written_while_an_index_is_filled_is_in_it(store):

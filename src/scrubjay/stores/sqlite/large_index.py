@@ -11,10 +11,12 @@ them pass. Small scopes are read exactly: that is quicker.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from math import isqrt
+from typing import Any
 
 import apsw
 import numpy as np
@@ -22,7 +24,7 @@ import numpy as np
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, looked_up, members
+from scrubjay.stores.sqlite.filters import SMALL, Restriction, Value, among, is_small, looked_up, members
 from scrubjay.stores.sqlite.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.vector_blobs import to_floats
@@ -36,6 +38,9 @@ RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that wer
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, three would miss one in twenty
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
+SPARE = 16  # of so many candidates one more is asked for where filters are left out
+FILTERED = 200  # questions that are filtered by the table after one for which too few have passed
+MOST_NOTED = 1_000  # kinds of restriction that are noted
 
 
 class Recent(ExactIndex):
@@ -61,6 +66,12 @@ class Recent(ExactIndex):
         with self._lock:
             cache = self._holding(con, len(vector), memories)
             return None if cache is None else cache.among(vector, memories, limit, restriction)
+
+    def admitted(self, con: apsw.Connection, dimension: int, restriction: Restriction, memories: Ints) -> Ints | None:
+        """Those of these memories that a restriction by numbers admits; None if they are too many."""
+        with self._lock:
+            cache = self._holding(con, dimension, memories)
+            return None if cache is None else cache.admitted(con, restriction, memories)
 
     def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
         if self._cache is None or (restriction.by_rows and within is None):
@@ -96,6 +107,47 @@ class Recent(ExactIndex):
         return cache
 
 
+class Unfiltered:
+    """Candidates without the table's filters: each is compared with every code, though of most stores nearly all is
+    active and in one space. Some more are asked for and those that do not pass are left out, which gives the same."""
+
+    def __init__(self, recent: Recent) -> None:
+        self._recent = recent
+        self._filtered: dict[Hashable, int] = {}  # of which too few passed, and for how many questions that is heeded
+
+    def candidates(
+        self,
+        con: apsw.Connection,
+        table: vec1.Table,
+        vector: Vector,
+        restriction: Restriction,
+        *,
+        depth: int,
+        lists: int,
+    ) -> list[int] | None:
+        """What the function of this name gives; None if too few pass, which is known only afterwards."""
+        which = (restriction.views, restriction.states, restriction.kinds, restriction.expired)
+        if _selects(restriction) or self._is_filtered(which):
+            return None
+        rows = _rows(con, table, vector, depth=depth + depth // SPARE, lists=lists)
+        memories = np.array(rows, np.int64) // vec1.PARTS
+        passing = self._recent.admitted(con, len(vector), restriction, np.unique(memories))
+        if passing is not None:
+            passed = list(compress(rows, np.isin(memories, passing).tolist()))
+            if len(passed) >= depth:
+                return passed[:depth]
+        if len(self._filtered) >= MOST_NOTED:
+            self._filtered.clear()
+        self._filtered[which] = FILTERED
+        return None
+
+    def _is_filtered(self, which: Hashable) -> bool:
+        left = self._filtered.get(which, 0)
+        if left:
+            self._filtered[which] = left - 1
+        return left > 0
+
+
 class Vec1Index(VectorIndex):
     """Uses the store's vec1 table where there is one of use, else compares exactly."""
 
@@ -104,6 +156,7 @@ class Vec1Index(VectorIndex):
         self.model = model
         self._exact = ExactIndex(model=model)
         self._recent = Recent(model=model)
+        self._unfiltered = Unfiltered(self._recent)
         self._broken: set[int] = set()  # tables that failed; others may still be fine
 
     def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
@@ -161,7 +214,9 @@ class Vec1Index(VectorIndex):
         if table is not None:
             try:
                 with snapshot(con):
-                    found = near(con, table, vector, restriction, limit, recent=self._recent)
+                    found = near(
+                        con, table, vector, restriction, limit, recent=self._recent, unfiltered=self._unfiltered
+                    )
                 return scan(con, vector, restriction, limit, model=self.model) if found is None else found
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
@@ -189,13 +244,22 @@ def any_expire(con: apsw.Connection) -> bool:
 
 
 def near(
-    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, limit: int, *, recent: Recent
+    con: apsw.Connection,
+    table: vec1.Table,
+    vector: Vector,
+    restriction: Restriction,
+    limit: int,
+    *,
+    recent: Recent,
+    unfiltered: Unfiltered,
 ) -> Near | None:
     """The nearest among enough candidates; None if too many would be needed."""
     wanted = max(CANDIDATES, limit + limit // 4)
     depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while depth <= MOST_CANDIDATES:
-        rowids = candidates(con, table, vector, restriction, depth=depth, lists=lists)
+        rowids = unfiltered.candidates(con, table, vector, restriction, depth=depth, lists=lists)
+        if rowids is None:
+            rowids = candidates(con, table, vector, restriction, depth=depth, lists=lists)
         all_of_them = len(rowids) < depth
         if all_of_them and lists < table.buckets:
             lists = table.buckets  # others may be in those that were passed over
@@ -224,15 +288,38 @@ def candidates(
     """
     if restriction.expired is False and not any_expire(con):  # each condition is compared with every code
         restriction = replace(restriction, expired=None)
-    options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
     found: dict[int, None] = {}
     for view in restriction.views:  # an OR over two columns would be applied after the cut
         where, values = joined(list(conditions(view, restriction)), "AND")
-        rows = con.execute(
-            f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_floats(vector), options, *values)
-        )
-        found |= dict.fromkeys(rowid for (rowid,) in rows)
+        rows = _rows(con, table, vector, depth=depth, lists=lists, where=f"WHERE {where[1:-1]}", values=values)
+        found |= dict.fromkeys(rows)
     return list(found)
+
+
+def _rows(
+    con: apsw.Connection,
+    table: vec1.Table,
+    vector: Vector,
+    *,
+    depth: int,
+    lists: int,
+    where: str = "",
+    values: Sequence[Value] = (),
+) -> list[int]:
+    options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
+    rows: list[Any] = con.execute(
+        f"SELECT rowid FROM {table.name}(?1, ?2) {where}", (to_floats(vector), options, *values)
+    ).fetchall()
+    return [rowid for (rowid,) in rows]
+
+
+def _selects(restriction: Restriction) -> bool:
+    """Whether it is likely that many do not pass, or some of them in several ways."""
+    asked = (
+        restriction.created_since, restriction.created_until, restriction.min_importance, restriction.max_importance,
+        restriction.categories, restriction.user, restriction.conversation,
+    )  # fmt: skip
+    return bool(restriction.by_rows) or len(restriction.views) > 1 or any(one is not None for one in asked)
 
 
 def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
