@@ -337,14 +337,17 @@ class Engine:
             if given.unique:
                 intake.check_unique(self, tx, fingerprint)
             stored = self.ledger.add(
-                tx, memory, text, judged=bool(text.vectors) and neighbours.judged, fingerprint=fingerprint
+                tx,
+                memory,
+                text,
+                judged=bool(text.vectors) and neighbours.judged,
+                fingerprint=fingerprint,
+                agreed=neighbours.agree_with(memory.category),
             )
             if given.as_file and self.registry is not None:
                 tx.files.keep([stored.id])
             propose(self, tx, stored, proposals)
             links = link_related(self, tx, stored, given, neighbours)
-            if (agreed := neighbours.agree_with(stored.category)) is not None:
-                tx.judge_category(stored.id, agreed=agreed)
             return stored_result(stored, proposals, degraded=degraded, links=links)
 
         result = self.transact(Stored, write)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import Change, Store
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
 from scrubjay.values.memory import (
     AccessLevel,
@@ -322,6 +322,19 @@ class StatisticsContract:
         assert (totals(store).judged, totals(store).agreed) == (2, 1)
         assert totals(store, Part(Of.CATEGORY, "goal")).agreed == 0
         assert got(store, one.id) == one
+
+    @pytest.mark.parametrize("agreed", [True, False])
+    def test_a_new_memory_may_come_with_what_its_neighbours_say_of_its_category(
+        self, store: Store, agreed: bool
+    ) -> None:
+        memory = some(category=Category.GOAL)
+        with store.writing() as tx:
+            change = Change(user="ann", at=NOW, reason=None)
+            tx.put(memory, fingerprint=b"one", vectors=(), parts=0, change=change, agreed=agreed)
+        put(store, some(category=Category.GOAL))
+
+        goals = totals(store, Part(Of.CATEGORY, "goal"))
+        assert (goals.judged, goals.agreed) == (1, int(agreed))
 
     @pytest.mark.parametrize("flushed", [True, False])
     def test_totals_include_reads_that_are_not_written_yet(self, store: Store, flushed: bool) -> None:

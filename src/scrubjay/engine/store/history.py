@@ -106,14 +106,22 @@ class Ledger:
             raise locked(held)
 
     def add(
-        self, tx: Transaction, memory: Memory, text: TextVectors, *, judged: bool, fingerprint: bytes | None = None
+        self,
+        tx: Transaction,
+        memory: Memory,
+        text: TextVectors,
+        *,
+        judged: bool,
+        fingerprint: bytes | None = None,
+        agreed: bool | None = None,
     ) -> Memory:
-        """Write a new memory; its fingerprint, if that is known already."""
+        """Write a new memory; its fingerprint, if that is known already, and whether its neighbours agree with its
+        category."""
         tx.spaces.create(memory.space, at=memory.updated_at)
         if memory.kind is not Kind.MEMORY:
             memory = names.named(tx, memory)
         memory = replace(memory, **tx.clock.stamp(self.now()))
-        stored = self._put(tx, memory, text, None, fingerprint=fingerprint)
+        stored = self._put(tx, memory, text, None, fingerprint=fingerprint, agreed=agreed)
         if memory.kind is not Kind.MEMORY and (alias := names.alias_of(stored)) is not None:
             tx.history.alias(alias, stored.id)
         waits = len(text.vectors) < text.parts
@@ -303,6 +311,7 @@ class Ledger:
         *,
         at: datetime | None = None,
         fingerprint: bytes | None = None,
+        agreed: bool | None = None,
     ) -> Memory:
         stored = tx.put(
             memory,
@@ -310,6 +319,7 @@ class Ledger:
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
             change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
+            agreed=agreed,
         )
         if text is not None:
             self._add_second(tx, stored, text)

@@ -104,13 +104,23 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._ahead.clear()
 
     def put(
-        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
+        self,
+        memory: Memory,
+        *,
+        fingerprint: bytes,
+        vectors: Sequence[Vector] | None,
+        parts: int,
+        change: Change,
+        agreed: bool | None = None,
     ) -> Memory:
         memory = self._without_asides(memory)
         known, repeated, mirrored = self._looked_up(memory, fingerprint)
         columns = row_of(memory) | {"fingerprint": fingerprint}
         if known is None:
-            return self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
+            new = self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
+            if agreed is not None:
+                self.judge_category(memory.id, agreed=agreed)
+            return new
         if known.packed_bytes is not None:
             return self._replace_put_away(known, memory, columns, vectors, change)
         return self._replace(known, memory, columns, vectors, parts=parts, change=change)

@@ -310,7 +310,14 @@ class Transaction(Reads):
 
     @abstractmethod
     def put(
-        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
+        self,
+        memory: Memory,
+        *,
+        fingerprint: bytes,
+        vectors: Sequence[Vector] | None,
+        parts: int,
+        change: Change,
+        agreed: bool | None = None,
     ) -> Memory:
         """Write a memory's row and words, and its vectors; the result carries its arrival number.
 
@@ -320,6 +327,7 @@ class Transaction(Reads):
         replaces the version before it, which is kept in the history with `change`. The state that filters see follows
         the memory (`Memory.state`). Of an archived memory only what its row still has is changed. One that is
         deleted, or is in another space than before, is taken out of every conversation that it was injected into.
+        `agreed` says of a new one what `judge_category` would.
 
         :raises Conflict: if it is archived and `vectors` says that its text has changed; if the stored version is not
             ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space

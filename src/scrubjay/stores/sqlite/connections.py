@@ -127,9 +127,10 @@ class Connections:
         noted = self._lock.noted()  # before the store is asked, which may go on meanwhile
         return noted > _last_change(con)
 
-    def note_change(self, con: apsw.Connection) -> None:
-        """Say beside the store how far it has come. The caller holds the write lock."""
-        self._lock.note(_last_change(con))
+    def note_change(self, con: apsw.Connection, change: int | None) -> None:
+        """Say beside the store how far it has come; if no change is named, as far as it says itself. The caller holds
+        the write lock."""
+        self._lock.note(_last_change(con) if change is None else change)
         self.behind = False
 
     def erase_log(self, con: apsw.Connection) -> None:

@@ -192,7 +192,7 @@ class SqliteStore(SqliteReads, Store):
             con.execute("COMMIT")
             self.tally.written(batch)
             if transaction.change is not None or self._connections.behind:
-                self._connections.note_change(con)
+                self._connections.note_change(con, transaction.change)
             if transaction.erased:
                 self._connections.erase_log(con)
 

@@ -86,17 +86,27 @@ class SqliteTransaction(SqliteReads, Transaction):
         return vectors.scan(con, vector, restriction, limit, model=model).matches()  # an index sees committed rows only
 
     def put(
-        self, memory: Memory, *, fingerprint: bytes, vectors: Sequence[Vector] | None, parts: int, change: Change
+        self,
+        memory: Memory,
+        *,
+        fingerprint: bytes,
+        vectors: Sequence[Vector] | None,
+        parts: int,
+        change: Change,
+        agreed: bool | None = None,
     ) -> Memory:
         memory = self._without_asides(memory)
         stored = self._stored(memory.id)
         self._check_version(memory, stored)
         space = self._known_space(memory.space)
         columns = self._columns(memory, space)
-        self._check_path(memory, space)
+        if stored is not None:
+            self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
         if stored is None:
-            seq = self._insert(columns | _first(memory) | {"parts": parts})
+            new = _first(memory) | {"parts": parts, "category_agreed": agreed}
+            self._insert_new([memory], [columns | new])
+            seq = self._con.last_insert_rowid()
             self._mark_repeats(fingerprint)
             self._add_words(seq, memory, space)
             add_passages(self._con, seq)
@@ -586,7 +596,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         """:raises Conflict: if a path is taken"""
         try:
             self._con.executemany(_insertion_of(*rows[0]), [tuple(columns.values()) for columns in rows])
-        except apsw.ConstraintError:  # looking before each of them would take longer than all else here
+        except apsw.ConstraintError:  # looking before each of them would take longer
             for memory, columns in zip(memories, rows, strict=True):
                 self._check_path(memory, columns["space"])
             raise

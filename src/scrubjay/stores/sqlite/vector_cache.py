@@ -350,6 +350,8 @@ class Cache:
         """Take out the rows of these memories; the last rows move into the gaps."""
         gone = np.unique(self._every_row(memories))
         self._place[memories[memories < len(self._place)]] = UNREAD
+        if not len(gone):  # they are new
+            return
         left = self._count - len(gone)
         gaps = gone[gone < left]
         movers = np.setdiff1d(np.arange(left, self._count), gone, assume_unique=True)
