@@ -14,7 +14,6 @@ import json
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import compress
 from math import isqrt
 from typing import Any
 
@@ -130,10 +129,11 @@ class Unfiltered:
         if _selects(restriction) or self._is_filtered(which):
             return None
         rows = _rows(con, table, vector, depth=depth + depth // SPARE, lists=lists)
-        memories = np.array(rows, np.int64) // vec1.PARTS
-        passing = self._recent.admitted(con, len(vector), restriction, np.unique(memories))
+        memories = np.array(sorted({row // vec1.PARTS for row in rows}), np.int64)
+        passing = self._recent.admitted(con, len(vector), restriction, memories)
         if passing is not None:
-            passed = list(compress(rows, np.isin(memories, passing).tolist()))
+            those = set(passing.tolist())
+            passed = [row for row in rows if row // vec1.PARTS in those]
             if len(passed) >= depth:
                 return passed[:depth]
         if len(self._filtered) >= MOST_NOTED:
