@@ -403,20 +403,6 @@ def test_an_index_is_made_of_enough_vectors_and_holds_them_all(store):
     assert ids(store.nearest(unit(700), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_700"]
 
 
-def test_filling_leaves_no_room_where_vectors_were(tmp_path):
-    with closing(SqliteStore(tmp_path / "memories.db", index_from=1_000)) as store:
-        with store.writing() as tx:
-            for n, vector in enumerate(by_topic(1_200, seed=7)):
-                put_in(tx, some(f"text {n}"), [vector])
-        tend(store)
-        name, expected = f"{known(store)[-1].name}_base", expected_rows(store)
-        assert rows(store) == expected
-
-    with closing(apsw.Connection(str(tmp_path / "memories.db"))) as con:
-        size, unused = con.execute("SELECT sum(pgsize), sum(unused) FROM dbstat WHERE name = ?", (name,)).get
-    assert unused < size / 5
-
-
 def test_what_is_written_while_an_index_is_filled_is_in_it(store):
     """New, changed and erased memories, before and behind the place that filling has reached."""
     memories = fill(store, 1_600)

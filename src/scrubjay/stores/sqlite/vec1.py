@@ -324,20 +324,9 @@ def fill(con: apsw.Connection, table: Table) -> None:
             return
         with con:
             _sync(con, table, "memories.seq BETWEEN ? AND ?", (table.filled + 1, last))
-            _pack(con, table, table.filled + 1, last)
         con.execute("UPDATE vector_indexes SET filled = ? WHERE number = ?", (last, table.number))
     except BROKEN:
         retire(con, table)
-
-
-def _pack(con: apsw.Connection, table: Table, first: int, last: int) -> None:
-    """Write the rows of some memories once more. They came with their vectors, two to a page, and after these were
-    blanked more than a third of each page would stay empty."""
-    name, range_ = f"{table.name}_base", (first * PARTS, last * PARTS + PARTS - 1)
-    rows: list[Any] = con.execute(f"SELECT * FROM {name} WHERE id BETWEEN ? AND ? ORDER BY id", range_).fetchall()
-    if rows:
-        con.execute(f"DELETE FROM {name} WHERE id BETWEEN ? AND ?", range_)
-        con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def empty(con: apsw.Connection, table: Table) -> None:
