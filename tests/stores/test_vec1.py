@@ -403,6 +403,35 @@ def test_an_index_is_made_of_enough_vectors_and_holds_them_all(store):
     assert ids(store.nearest(unit(700), Filter(), EVERYTHING, now=NOW, limit=1)) == ["mem_700"]
 
 
+def test_rows_of_an_index_leave_no_gaps_where_their_vectors_were(store):
+    vectors = np.random.default_rng(5).standard_normal((1_200, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with store.writing() as tx:
+        for n, vector in enumerate(vectors):
+            put_in(tx, some(f"text {n}", id=f"mem_{n}"), [vector])
+
+    tend(store)
+
+    table = known(store)[-1]
+    with store._reading() as con:
+        share = con.execute(
+            "SELECT sum(unused) * 1.0 / sum(pgsize) FROM dbstat WHERE name = ?", (f"{table.name}_base",)
+        ).get
+    assert share < 0.15
+    assert rows(store) == expected_rows(store)
+
+
+def test_a_connection_has_room_for_the_codes_of_its_file(store):
+    fill(store, 1_200)
+    tend(store)
+    store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=1)
+
+    with store._reading() as con:
+        pages = con.pragma("page_count") * con.pragma("page_size")
+        room = sqlite_file.SETTINGS["cache_size"] - con.pragma("cache_size")
+    assert room == pytest.approx(pages / 20 / 1024, rel=0.2)
+
+
 def test_what_is_written_while_an_index_is_filled_is_in_it(store):
     """New, changed and erased memories, before and behind the place that filling has reached."""
     memories = fill(store, 1_600)

@@ -36,6 +36,8 @@ LISTS = 128  # at least, else the root of their number, over which vectors are s
 SAMPLE = 5_000  # vectors to learn from …
 SAMPLE_PER_LIST = 20  # … and more for many lists
 CODE_BYTES = 48
+CODES_SHARE = 20  # of the file are not much more than all codes, and the numbers beside them …
+MOST_ROOM = 64 * 1024  # … for which a connection has so many KiB at most
 ANY = "SELECT 1 FROM vector_indexes LIMIT 1"  # whether there is a table
 BATCH = 500  # memories per transaction of filling or emptying
 PARTS = 4096
@@ -69,14 +71,29 @@ class Table:
 def able(con: apsw.Connection) -> bool:
     """Whether this connection can use the tables; the extension is loaded when that is first asked."""
     if con not in _able:
-        try:
-            from apsw import sqlite_extra  # not for a store without an index
-
-            sqlite_extra.load(con, "vec1")
-        except (ImportError, ValueError, FileNotFoundError, apsw.Error):
-            return False  # another build of apsw
+        if not _load(con):
+            return False
+        _make_room(con)
         _able.add(con)
     return True
+
+
+def _load(con: apsw.Connection) -> bool:
+    try:
+        from apsw import sqlite_extra  # not for a store without an index
+
+        sqlite_extra.load(con, "vec1")
+    except (ImportError, ValueError, FileNotFoundError, apsw.Error):
+        return False  # another build of apsw
+    return True
+
+
+def _make_room(con: apsw.Connection) -> None:
+    """Let the connection keep the codes in memory. Every search reads a quarter of them, and much else that is not
+    needed again but would push them out."""
+    file = int(con.pragma("page_count")) * int(con.pragma("page_size"))
+    without = int(con.pragma("cache_size"))  # KiB, below zero
+    con.pragma("cache_size", without - min(MOST_ROOM, file // CODES_SHARE // 1024))
 
 
 def tables(con: apsw.Connection, *states: str) -> list[Table]:
@@ -209,6 +226,16 @@ def _blank(con: apsw.Connection, table: Table, rowid: int) -> None:
     con.execute(f"UPDATE {table.name}_base SET vector = NULL WHERE id = ?", (rowid,))
 
 
+def _close_up(con: apsw.Connection, table: Table, first: int, last: int) -> None:
+    """Write the rows of these memories again, now that their vectors are blank, on as few pages as they need."""
+    rows = con.execute(
+        f"DELETE FROM {table.name}_base WHERE id BETWEEN ? AND ? RETURNING *",
+        (first * PARTS, last * PARTS + PARTS - 1),
+    ).fetchall()
+    if rows:
+        con.executemany(f"INSERT INTO {table.name}_base VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
 # --- making and unmaking ---------------------------------------------------------------------------------------------
 
 
@@ -282,7 +309,7 @@ def trained(vectors: Sequence[bytes], plan: Plan) -> bytes | None:
     """What vec1 learns from a sample, away from the store: it takes seconds. None if it cannot be done here."""
     con = apsw.Connection("")
     try:
-        if not able(con) or len(vectors) < 1_000:
+        if not _load(con) or len(vectors) < 1_000:
             return None
         con.execute("CREATE TABLE sample (vector)")
         con.executemany("INSERT INTO sample VALUES (?)", ((vector,) for vector in vectors))
@@ -324,6 +351,7 @@ def fill(con: apsw.Connection, table: Table) -> None:
             return
         with con:
             _sync(con, table, "memories.seq BETWEEN ? AND ?", (table.filled + 1, last))
+            _close_up(con, table, table.filled + 1, last)
         con.execute("UPDATE vector_indexes SET filled = ? WHERE number = ?", (last, table.number))
     except BROKEN:
         retire(con, table)

@@ -46,21 +46,20 @@ def _short(scale: float, numbers: Vector) -> bytes:
 def from_blob(blob: bytes) -> Vector:
     if len(blob) % 2 == 0:
         return _from_floats(blob)
-    [vector] = _from_short(blob, dimension_of(len(blob)))
-    return vector  # type: ignore[no-any-return]
+    vector: Vector = np.empty(dimension_of(len(blob)), np.float32)
+    _read_short(blob, vector[None])
+    return vector
 
 
 def _from_floats(blobs: bytes) -> Vector:
     return np.frombuffer(blobs, "<f4").astype(np.float32, copy=False)
 
 
-def _from_short(blobs: bytes, dimension: int) -> Vector:
-    """One row for each."""
-    rows = np.frombuffer(blobs, [("scale", "<f4"), ("numbers", "<i2", (dimension,)), ("end", "u1")])
-    vectors: Vector = rows["numbers"].astype(np.float32)
+def _read_short(blobs: bytes, rows: Vector) -> None:
+    """Into these rows, one for each."""
+    read = np.frombuffer(blobs, [("scale", "<f4"), ("numbers", "<i2", rows.shape[1:]), ("end", "u1")])
     with np.errstate(invalid="ignore", over="ignore"):  # what was written by hand may hold anything
-        vectors *= rows["scale"][:, None]
-    return vectors
+        np.multiply(read["numbers"], read["scale"][:, None], out=rows)
 
 
 def to_floats(vector: Vector) -> bytes:
@@ -112,12 +111,20 @@ def _complete(blob: bytes) -> bool:
 
 def matrix(blobs: Sequence[bytes], dimension: int) -> Vector:
     """One row for each; all zero where the numbers are unusable, which is like nothing at all."""
-    short, whole = sizes_of(dimension)
+    rows: Vector = np.empty((len(blobs), dimension), np.float32)
+    read_into(rows, blobs)
+    return rows
+
+
+def read_into(rows: Vector, blobs: Sequence[bytes]) -> None:
+    """The same, into rows that are there: what is large is written once."""
+    short, whole = sizes_of(rows.shape[1])
     sizes = set(map(len, blobs))
     if sizes == {short}:
-        rows = _from_short(b"".join(blobs), dimension)
+        _read_short(b"".join(blobs), rows)
     elif sizes == {whole}:
-        rows = _from_floats(b"".join(blobs)).reshape(-1, dimension)
+        rows[:] = _from_floats(b"".join(blobs)).reshape(rows.shape)
     else:  # both, until those of an earlier version are rewritten
-        rows = np.stack([from_blob(blob) for blob in blobs])
-    return rows if usable(rows) else np.stack([row if usable(row) else np.zeros_like(row) for row in rows])
+        np.stack([from_blob(blob) for blob in blobs], out=rows)
+    if not usable(rows):
+        rows[[not usable(row) for row in rows]] = 0

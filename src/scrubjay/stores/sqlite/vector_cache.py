@@ -18,7 +18,7 @@ from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, kept, of_dimension
 from scrubjay.stores.sqlite.near import Ints, Near, Scores, front_of
-from scrubjay.stores.sqlite.vector_blobs import matrix
+from scrubjay.stores.sqlite.vector_blobs import read_into
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
 from scrubjay.values.memory import Category, Glimpses, Sketch
@@ -310,7 +310,7 @@ class Cache:
         for name, column in zip(TEXTS, (ids, valid_from, valid_until, superseded_by, openings), strict=True):
             self._texts[name][place] = column
         self._importance[place] = importance
-        self._vectors[place] = matrix(blobs, self.dimension)
+        read_into(self._vectors[place], blobs)
         self._several[place] = False
         rows = range(self._count, self._count + len(chunk))
         self._row_of.update(zip(ids, rows, strict=True))
