@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking, verdict
@@ -209,7 +208,6 @@ class Search:
         look = len(found) and not query.words_only
         glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
         passages = self._passages(ranking.long_notes(glimpses))
-        links_of = partial(reads.history.links, kinds=ranking.PAIRS)
         ranked = ranking.rank(
             found,
             query,
@@ -217,7 +215,7 @@ class Search:
             glimpses,
             passages=passages,
             holders=holders,
-            links_of=links_of,
+            links_among=lambda some, found: reads.history.links(some, kinds=ranking.PAIRS, within=found),
             vectors_of=reads.vectors,
         )
         words = words._replace(best=max(words.best, *passages.values())) if passages else words
