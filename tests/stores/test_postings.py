@@ -94,6 +94,28 @@ def test_what_is_committed_while_words_are_looked_up_leaves_nothing_wrong_behind
         same_as_by_fts5(store, Filter(), EVERYTHING)
 
 
+@pytest.mark.parametrize("by_meaning_too", [True, False])
+def test_the_first_memory_may_come_while_words_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_meaning_too: bool
+) -> None:
+    with closing(SqliteStore(tmp_path / "memories.db")) as store:
+        seen = words._seen
+
+        def before_the_first(*given, **named):
+            counted = seen(*given, **named)
+            put(store, some("the harbour"))
+            return counted
+
+        monkeypatch.setattr(words, "_seen", before_the_first)
+
+        if by_meaning_too:
+            assert by_words(store, "harbour", Filter(), EVERYTHING, 5) == []
+        else:
+            assert SqliteReads.match(store, "harbour", Filter(), EVERYTHING, now=NOW, limit=5) == []
+        monkeypatch.undo()
+        assert len(by_words(store, "harbour", Filter(), EVERYTHING, 5)) == 1
+
+
 def same_as_by_fts5(store: SqliteStore, filter: Filter, audience: Audience) -> None:
     chance = random.Random(3)
     for _ in range(12):

@@ -25,9 +25,10 @@ from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
+from scrubjay.stores.sqlite.large_index import Vec1Index
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vec1 import Plan, Table
-from scrubjay.stores.sqlite.vectors import Vec1Index, as_floats, to_blob, to_floats
+from scrubjay.stores.sqlite.vector_blobs import as_floats, to_blob, to_floats
 from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Memory, Scope, Sight, State, Status
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
@@ -528,7 +529,7 @@ from pathlib import Path
 from scrubjay.values.memory import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import Vec1Index
+from scrubjay.stores.sqlite.large_index import Vec1Index
 with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]

@@ -25,7 +25,7 @@ from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.postgres.values import copied_line, vector_bytes, vector_of
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
-from scrubjay.stores.sqlite.vectors import from_blob, shortened, to_floats
+from scrubjay.stores.sqlite.vector_blobs import from_blob, shortened, to_floats
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 

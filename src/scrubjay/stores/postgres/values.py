@@ -168,7 +168,7 @@ def _array(element: int, values: Sequence[bytes]) -> bytes:
 
 def vector_bytes(vector: Vector) -> VectorBytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
-    from scrubjay.stores.sqlite.vectors import check
+    from scrubjay.stores.sqlite.vector_blobs import check
 
     check(vector)
     return VectorBytes(struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())

@@ -57,7 +57,7 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
 
 def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
     """What is counted, all of it at one moment."""
-    from scrubjay.stores.sqlite.vectors import unusable  # numpy is not for a search by words
+    from scrubjay.stores.sqlite.vector_blobs import unusable  # numpy is not for a search by words
 
     of_vectors = unusable(con)
     return {

@@ -224,7 +224,7 @@ class SqliteReads(Reads):
             return [*map(sketch_of, rows)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        from scrubjay.stores.sqlite import vectors
+        from scrubjay.stores.sqlite import vector_blobs
 
         with self._reading() as con:
             rows = con.execute(
@@ -236,8 +236,8 @@ class SqliteReads(Reads):
                 """,
                 (json.dumps(list(ids)),),
             )
-            found = ((memory, vectors.from_blob(blob)) for memory, blob in rows)
-            return {memory: vector for memory, vector in found if vectors.usable(vector)}
+            found = ((memory, vector_blobs.from_blob(blob)) for memory, blob in rows)
+            return {memory: vector for memory, vector in found if vector_blobs.usable(vector)}
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self.tally.memory_of(row) for row in rows]

@@ -4,7 +4,8 @@ store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories, and pages of lists
 words.py          finding by words, beside vectors with postings.py
-vectors.py        finding by meaning, in a large store with the tables of vec1.py
+vectors.py        finding by meaning: near.py the best rows, vector_cache.py vectors in memory, vector_blobs.py on disk
+large_index.py    the same in a large store, with the tables of vec1.py
 statistics.py     totals and what happened when, and how counted reads are written
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -161,7 +162,7 @@ class SqliteStore(SqliteReads, Store):
 
     def _index(self, model: str | None) -> VectorIndex:
         if model not in self._indexes:
-            from scrubjay.stores.sqlite.vectors import Vec1Index
+            from scrubjay.stores.sqlite.large_index import Vec1Index
 
             self._indexes[model] = Vec1Index(model=model)
         return self._indexes[model]

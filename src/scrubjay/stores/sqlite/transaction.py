@@ -190,7 +190,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         ).fetchone()
         if row is None:
             return False
-        from scrubjay.stores.sqlite.vectors import to_blob
+        from scrubjay.stores.sqlite.vector_blobs import to_blob
 
         [seq] = row
         self._con.execute("DELETE FROM second_vectors WHERE memory = ?", (seq,))
@@ -375,7 +375,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         return int(last)
 
     def drop_unusable_vectors(self) -> int:
-        from scrubjay.stores.sqlite.vectors import unusable
+        from scrubjay.stores.sqlite.vector_blobs import unusable
 
         dropped = unusable(self._con)
         for table, memories in dropped.items():
@@ -451,7 +451,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         """Rewrite some vectors of an earlier version, at the end of their table: in place they would leave each page
         half empty. The pages that this frees are given back at once. For readers nothing has changed: what they keep in
         memory is as good."""
-        from scrubjay.stores.sqlite.vectors import shortened
+        from scrubjay.stores.sqlite.vector_blobs import shortened
 
         free = self._con.pragma("freelist_count")
         for table, columns in (("vectors", "memory, part"), ("second_vectors", "memory, part, model")):
@@ -676,7 +676,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]]) -> None:
         if not rows:
             return
-        from scrubjay.stores.sqlite.vectors import to_blob
+        from scrubjay.stores.sqlite.vector_blobs import to_blob
 
         self._con.executemany(
             """

@@ -208,7 +208,7 @@ def _matched(
 ) -> Found:
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
-    if not any(frequencies.values()):
+    if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted
         return NOTHING
     weights = weights_of(frequencies, shown.rows)
     known = [word for word in weights if frequencies[word]]

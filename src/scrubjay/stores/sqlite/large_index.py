@@ -1,0 +1,262 @@
+"""Finding by meaning in a large store.
+
+A vec1 table names the likely memories, their own vectors decide. The table's numbers filter before the cut, but it is
+derived data: every candidate is checked against its memory's row (who may see it, what the filter says) and scored by
+its full vector. What the table cannot say (tags, paths …) is left to that check, with more candidates until enough of
+them pass. Small scopes are read exactly: that is quicker.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from math import isqrt
+
+import apsw
+import numpy as np
+
+from scrubjay.embedders.base import Vector
+from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite import words as sqlite_words
+from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, is_small, looked_up, members
+from scrubjay.stores.sqlite.near import Ints, Near, Scores
+from scrubjay.stores.sqlite.sql import snapshot
+from scrubjay.stores.sqlite.vector_blobs import to_floats
+from scrubjay.stores.sqlite.vector_cache import Cache, memories_of
+from scrubjay.stores.sqlite.vectors import CHANGE, ExactIndex, VectorIndex, cosines_of, scan
+from scrubjay.stores.sqlite.words import Found, Weighed
+from scrubjay.stores.tables.sql import Condition, View, joined
+from scrubjay.values.memory import Candidates, Glimpses, Sketch
+
+RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that were asked for lately
+CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
+LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, three would miss one in twenty
+MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
+
+
+class Recent(ExactIndex):
+    """Of a large store those memories that were asked for lately."""
+
+    def __init__(self, *, model: str | None) -> None:
+        super().__init__(cached_rows=RECENT_ROWS, model=model)
+
+    def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
+        statement, values = members(restriction)
+        key = (statement, *values)
+        seqs = looked_up(
+            con, key, lambda: np.fromiter((seq for (seq,) in con.execute(statement, values).fetchall()), np.int64)
+        )
+        with self._lock:
+            cache = self._holding(con, dimension, seqs)
+            return None if cache is None else cache.admitted(con, restriction, seqs)
+
+    def among(
+        self, con: apsw.Connection, vector: Vector, memories: Ints, limit: int, restriction: Restriction | None = None
+    ) -> Near | None:
+        """The nearest of these memories, best first, of those that a restriction by numbers admits."""
+        with self._lock:
+            cache = self._holding(con, len(vector), memories)
+            return None if cache is None else cache.among(vector, memories, limit, restriction)
+
+    def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
+        if self._cache is None or (restriction.by_rows and within is None):
+            return VectorIndex.found(self, con, within, restriction, weighed)
+        memories, scores = memories_of(weighed)
+        with self._lock:
+            cache = self._holding(con, self._cache.dimension, memories)
+            if cache is None:
+                return VectorIndex.found(self, con, within, restriction, weighed)
+            return cache.found(con, restriction, weighed, memories, scores)
+
+    def cosines_of(self, con: apsw.Connection, vector: Vector, memories: Ints) -> Scores:
+        """Of each of these memories' vectors the highest cosine; not a number where there is none."""
+        with self._lock:
+            cache = self._holding(con, len(vector), memories)
+            if cache is not None:
+                return cache.cosines_of(vector, memories)
+        return cosines_of(con, vector, self.model, memories)
+
+    def _holding(self, con: apsw.Connection, dimension: int, memories: Ints) -> Cache | None:
+        """The cache as of now with all of these memories; None if they are too many."""
+        cache = self._current(con, dimension)
+        return cache if cache is not None and cache.load(con, memories) else None
+
+    def _refreshed(self, con: apsw.Connection, dimension: int) -> Cache | None:
+        change = con.execute(CHANGE).get
+        cache = self._cache
+        if cache is None or cache.dimension != dimension or cache.change > change:
+            cache = Cache(dimension, RECENT_ROWS, self.model)
+        else:
+            cache.forget_changed(con, cache.change)
+        cache.change = change
+        return cache
+
+
+class Vec1Index(VectorIndex):
+    """Uses the store's vec1 table where there is one of use, else compares exactly."""
+
+    def __init__(self, *, few: int = SMALL, model: str | None = None) -> None:
+        self._few = few
+        self.model = model
+        self._exact = ExactIndex(model=model)
+        self._recent = Recent(model=model)
+        self._broken: set[int] = set()  # tables that failed; others may still be fine
+
+    def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
+        if not self._few or self._table(con, dimension) is None or not is_small(con, restriction, self._few):
+            return None
+        return self._recent.scope(con, dimension, restriction)
+
+    def candidates(
+        self,
+        con: apsw.Connection,
+        vector: Vector,
+        restriction: Restriction,
+        limit: int,
+        by_words: Found,
+        *,
+        within: Ints | None,
+    ) -> Candidates:
+        if self._table(con, len(vector)) is None:
+            return self._exact.candidates(con, vector, restriction, limit, by_words, within=within)
+        near = None if within is None else self._recent.among(con, vector, within, limit)
+        if near is None:
+            near = self._by_table(con, vector, restriction, limit)
+        return near.with_words(by_words, partial(self._recent.cosines_of, con, vector))
+
+    def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
+        index = self._recent if any_tables(con) else self._exact
+        return index.found(con, within, restriction, weighed)
+
+    def glimpses(self, con: apsw.Connection, ids: Sequence[str]) -> Glimpses | None:
+        known = self._recent.glimpses(con, ids)
+        return self._exact.glimpses(con, ids) if known is None else known
+
+    def sketches(self, con: apsw.Connection, ids: Sequence[str], views: Sequence[View]) -> dict[str, Sketch]:
+        return self._recent.sketches(con, ids, views) or self._exact.sketches(con, ids, views)
+
+    def numbers(self, ids: Sequence[str]) -> dict[int, str] | None:
+        known = self._recent.numbers(ids)
+        return self._exact.numbers(ids) if known is None else known
+
+    def vectors(self, con: apsw.Connection, ids: Sequence[str]) -> dict[str, Vector] | None:
+        known = self._recent.vectors(con, ids)
+        return self._exact.vectors(con, ids) if known is None else known
+
+    def cosines(self, con: apsw.Connection, vector: Vector, ids: Sequence[str]) -> dict[str, float] | None:
+        known = self._recent.cosines(con, vector, ids)
+        return self._exact.cosines(con, vector, ids) if known is None else known
+
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
+        within = self.scope(con, len(vector), restriction)
+        near = None if within is None else self._recent.among(con, vector, within, limit)
+        return self._by_table(con, vector, restriction, limit) if near is None else near
+
+    def _by_table(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
+        table = self._table(con, len(vector))
+        if table is not None:
+            try:
+                with snapshot(con):
+                    found = near(con, table, vector, restriction, limit, recent=self._recent)
+                return scan(con, vector, restriction, limit, model=self.model) if found is None else found
+            except vec1.BROKEN as error:
+                self._broken.add(table.number)
+                import logging  # rarely needed, and not free
+
+                logging.getLogger(__name__).warning("the vector index cannot be used, comparing exactly: %s", error)
+        return self._exact.nearest(con, vector, restriction, limit)
+
+    def _table(self, con: apsw.Connection, dimension: int) -> vec1.Table | None:
+        if not any_tables(con):  # as in most stores
+            return None
+        own = (dimension, self.model)
+        ready = looked_up(con, "ready", lambda: vec1.tables(con, "ready"))
+        fitting = [one for one in ready if (one.dimension, one.model) == own]
+        return next((one for one in fitting if one.number not in self._broken and vec1.able(con)), None)
+
+
+def any_tables(con: apsw.Connection) -> bool:
+    return looked_up(con, vec1.ANY, lambda: con.execute(vec1.ANY).get is not None)
+
+
+def any_expire(con: apsw.Connection) -> bool:
+    statement = "SELECT 1 FROM memories WHERE expires_at IS NOT NULL LIMIT 1"  # memories_by_expiry
+    return looked_up(con, statement, lambda: con.execute(statement).get is not None)
+
+
+def near(
+    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, limit: int, *, recent: Recent
+) -> Near | None:
+    """The nearest among enough candidates; None if too many would be needed."""
+    wanted = max(CANDIDATES, limit + limit // 4)
+    depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
+    while depth <= MOST_CANDIDATES:
+        rowids = candidates(con, table, vector, restriction, depth=depth, lists=lists)
+        all_of_them = len(rowids) < depth
+        if all_of_them and lists < table.buckets:
+            lists = table.buckets  # others may be in those that were passed over
+            continue
+        memories = np.unique(np.array(rowids, np.int64) // vec1.PARTS)
+        if restriction.by_rows:  # the table's numbers do not say all
+            passing = sqlite_words.admitted(con, restriction, memories.tolist())
+            memories = np.fromiter((seq for seq, *_ in passing), np.int64)
+        found = recent.among(con, vector, memories, max(wanted, limit), restriction)
+        if found is None:
+            return None
+        enough = len(found.scores) >= (wanted if restriction.by_rows else limit)
+        if all_of_them or enough:
+            return found.best(limit)
+        passed = max(len(found.scores), 1) / len(rowids)
+        depth = max(2 * depth, int(1.2 * wanted / passed))
+    return None
+
+
+def candidates(
+    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, *, depth: int, lists: int
+) -> list[int]:
+    """Rows with the nearest codes in so many lists, of all views together.
+
+    Fewer than `depth` are all that there are in these lists.
+    """
+    if restriction.expired is False and not any_expire(con):  # each condition is compared with every code
+        restriction = replace(restriction, expired=None)
+    options = json.dumps({"k": depth, "nprobe": lists})  # below 1 it would be a share, 1.0 is one list
+    found: dict[int, None] = {}
+    for view in restriction.views:  # an OR over two columns would be applied after the cut
+        where, values = joined(list(conditions(view, restriction)), "AND")
+        rows = con.execute(
+            f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}", (to_floats(vector), options, *values)
+        )
+        found |= dict.fromkeys(rowid for (rowid,) in rows)
+    return list(found)
+
+
+def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
+    """What the table's numbers can say, a little too generous where they are rounded."""
+    yield among("state", restriction.states)
+    if view.space is not None:
+        yield "space = ?", [view.space]
+    if view.audiences is not None:
+        yield among("audience", view.audiences)
+    if restriction.expired is not None:
+        yield f"expires {'<=' if restriction.expired else '>'} ?", [restriction.now]
+    if restriction.created_since is not None:
+        yield "created >= ?", [restriction.created_since]
+    if restriction.created_until is not None:
+        yield "created <= ?", [restriction.created_until]
+    if restriction.min_importance is not None:
+        yield "importance >= ?", [vec1.thousandths(restriction.min_importance)]
+    if restriction.max_importance is not None:
+        yield "importance <= ?", [vec1.thousandths(restriction.max_importance)]
+    if restriction.kinds is not None:
+        yield among("kind", [vec1.code(kind) for kind in restriction.kinds])
+    if restriction.categories is not None:
+        yield among("category", [vec1.code(category) for category in restriction.categories])
+    if restriction.user is not None:
+        yield "user = ?", [restriction.user]
+    if restriction.conversation is not None:
+        yield "conversation = ?", [restriction.conversation]
