@@ -275,7 +275,7 @@ class Search:
             if interpolate(match.score, self.knots) >= KNOWN_EVENT:
                 known = self.reads.glimpses([match.memory])
                 since = [at for at in (*known.valid_from, *known.created_at) if at is not None]
-                return tuple(time_expressions.around(moment(at), event) for at in since[:1])
+                return tuple(time_expressions.around(moment(int(at)), event) for at in since[:1])
         return ()
 
     def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:

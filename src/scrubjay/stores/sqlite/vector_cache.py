@@ -172,11 +172,11 @@ class Cache:
         texts, numbers = self._texts, self._numbers
         return Glimpses(
             memories=ids,
-            created_at=numbers["created"][rows].tolist(),
-            valid_from=texts["valid_from"][rows].tolist(),
-            valid_until=texts["valid_until"][rows].tolist(),
-            conversation=numbers["conversation"][rows].tolist(),
-            length=numbers["length"][rows].tolist(),
+            created_at=numbers["created"][rows],
+            valid_from=texts["valid_from"][rows],
+            valid_until=texts["valid_until"][rows],
+            conversation=numbers["conversation"][rows],
+            length=numbers["length"][rows],
             opening=texts["opening"][rows].tolist(),
         )
 
