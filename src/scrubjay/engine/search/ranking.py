@@ -108,7 +108,7 @@ class Ranked:
         return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
 
     def first(self, count: int) -> list[str]:
-        return [self.memories[row] for row in self.order[:count]]
+        return [*map(self.memories.__getitem__, self.order[:count])]
 
     def but(self, order: Sequence[int], moved: Mapping[int, float], why: str) -> Ranked:
         """The same in another order; rows that moved have these scores."""
@@ -409,6 +409,8 @@ def drawn_together(scores: Column, talks: Column) -> Column:
     """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
     import numpy as np
 
+    if not talks.any():
+        return np.zeros(len(scores))
     some, which = np.unique(talks, return_inverse=True)
     best = np.zeros(len(some))
     np.maximum.at(best, which, scores)

@@ -119,7 +119,9 @@ class Cache:
         # vecdot takes one core and each row by itself; BLAS would start threads that wait for each other under load.
         few = 2 * len(rows) <= self._count
         every = None if few else np.vecdot(used, vector)
-        scores = np.vecdot(used[rows], vector) if every is None else every[rows]
+        scores = np.vecdot(used[rows], vector) if every is None else every
+        if len(rows) < len(scores):
+            scores = scores[rows]
         return self._best(rows, scores, limit), partial(self.cosines_of, vector, every=every)
 
     def among(self, vector: Vector, memories: Ints, limit: int, restriction: Restriction | None = None) -> Near:
@@ -217,8 +219,8 @@ class Cache:
 
     def _known(self, ids: Sequence[str]) -> Ints | None:
         """A row of each of these memories, unless one of them is not known here."""
-        rows = [self._row_of.get(memory, -1) for memory in ids]
-        return None if -1 in rows else np.array(rows, np.int64)
+        rows = [*map(self._row_of.get, ids)]
+        return None if None in rows else np.array(rows, np.int64)
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
         numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())
