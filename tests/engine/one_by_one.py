@@ -28,7 +28,7 @@ from scrubjay.engine.search.ranking import (
     TOLD,
     Candidate,
 )
-from scrubjay.engine.search.time_expressions import fit
+from scrubjay.engine.search.time_expressions import DAY
 from scrubjay.values.memory import LinkKind
 from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
 from scrubjay.values.words import query_words
@@ -88,6 +88,21 @@ def second_look(candidates, glimpses, question, periods, passages):
             score += boosts["time"]
         looked.append(one._replace(score=max(0.0, min(1.0, score)), boosts=boosts))
     return sorted(drawn_together(looked, glimpses), key=SCORE, reverse=True)
+
+
+def fit(periods, since, until=None):
+    if until is not None and any(since < period.end and period.start <= until for period in periods):
+        return 1.0
+    return max(nearness(period, moment) for period in periods for moment in (since, until) if moment is not None)
+
+
+def nearness(period, moment):
+    length = period.end - period.start
+    if moment < period.start:
+        return 0.5 ** ((period.start - moment) / (DAY + length / 8))
+    if moment >= period.end:
+        return 0.5 ** ((moment - period.end) / (4 * DAY + length / 4))
+    return 1.0
 
 
 def ages(glimpses):

@@ -139,7 +139,7 @@ def test_without_anything_found_there_is_nothing_to_rank():
         columns.seen({}),
         passages={},
         holders=frozenset(),
-        links_of=lambda _: [][0],
+        links_among=lambda *_: [][0],
         vectors_of=lambda _: {},
     )
 

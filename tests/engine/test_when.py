@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta, timezone
+from math import nan
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 from scrubjay.engine.search import time_expressions
 from scrubjay.values.memory import Period
+from scrubjay.values.times import milliseconds
+from tests.engine import one_by_one
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)  # a Sunday
 
@@ -138,8 +142,25 @@ def test_a_question_of_thousands_of_words_is_read_quickly_and_only_at_its_beginn
 WEEK = Period(NOW, NOW + timedelta(days=7), "that week")
 
 
+def suits(since: datetime, until: datetime | None = None) -> float:
+    ends = nan if until is None else milliseconds(until)
+    return float(time_expressions.fits([WEEK], [milliseconds(since)], [ends])[0])
+
+
+def test_each_suits_as_well_as_it_does_by_itself():
+    chance, hour = random.Random(5), timedelta(hours=1)
+    periods = [Period(at, at + chance.choice((1, 30, 9_000)) * hour, "") for at in (NOW, NOW - 900 * hour)]
+    since = [NOW + chance.randint(-20_000, 20_000) * hour for _ in range(300)]
+    until = [chance.choice((None, at, at + chance.randint(0, 5_000) * hour)) for at in since]
+
+    columns = [milliseconds(at) for at in since], [nan if at is None else milliseconds(at) for at in until]
+
+    alone = [one_by_one.fit(periods, *times) for times in zip(since, until, strict=True)]
+    assert time_expressions.fits(periods, *columns).tolist() == pytest.approx(alone, rel=1e-12, abs=1e-300)
+
+
 def test_what_is_from_then_suits_wholly_and_the_rest_the_less_the_further_it_is():
-    fits = [time_expressions.fit([WEEK], NOW + timedelta(days=days)) for days in (3, 8, 20, 100)]
+    fits = [suits(NOW + timedelta(days=days)) for days in (3, 8, 20, 100)]
 
     assert fits[0] == 1.0
     assert fits == sorted(fits, reverse=True)
@@ -147,13 +168,11 @@ def test_what_is_from_then_suits_wholly_and_the_rest_the_less_the_further_it_is(
 
 
 def test_what_was_told_afterwards_suits_better_than_what_was_told_before():
-    assert time_expressions.fit([WEEK], WEEK.end + timedelta(days=3)) > time_expressions.fit(
-        [WEEK], WEEK.start - timedelta(days=3)
-    )
+    assert suits(WEEK.end + timedelta(days=3)) > suits(WEEK.start - timedelta(days=3))
 
 
 def test_what_was_true_all_the_time_suits():
-    assert time_expressions.fit([WEEK], NOW - timedelta(days=400), NOW + timedelta(days=400)) == 1.0
+    assert suits(NOW - timedelta(days=400), NOW + timedelta(days=400)) == 1.0
 
 
 # --- before and after an event ---------------------------------------------------------------------------------------

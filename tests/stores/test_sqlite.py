@@ -373,7 +373,7 @@ def test_a_link_that_was_undone_hides_no_other(store: SqliteStore, path: Path) -
 def test_no_link_is_missed_where_there_are_more_than_a_reader_takes_in_at_once(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_sql, "MOST_ENDS", 4)
+    monkeypatch.setattr(sqlite_sql, "MOST_LINKS", 4)
     relate(store, a_link("a", "b"), a_link("b", "a"), a_link("a", "c"), a_link("c", "a"), a_link("d", "a"))
     for _ in range(3):
         with store.one_reader():

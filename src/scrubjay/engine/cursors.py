@@ -84,7 +84,7 @@ def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
     """How long the contents are that are kept elsewhere."""
     away = [memory.id for memory in memories if not memory.content and memory.status is not Status.ACTIVE]
     known = reads.glimpses(away) if away else NO_GLIMPSES
-    return dict(zip(known.memories, known.length, strict=True))
+    return dict(zip(known.memories, map(int, known.length), strict=True))
 
 
 def signing_key(records: Store) -> bytes:

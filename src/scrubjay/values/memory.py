@@ -7,7 +7,7 @@ similarity from 0 to 1, higher is better. Everything above and below this file u
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -684,11 +684,11 @@ class Glimpses(NamedTuple):
     """What ranking needs to know about memories besides how well they match, as columns."""
 
     memories: Sequence[str]
-    created_at: Sequence[int]  # milliseconds since 1970, as the next two
-    valid_from: Sequence[int | None]
-    valid_until: Sequence[int | None]
-    conversation: Sequence[Hashable]  # the same for those of one; nothing if it is in none
-    length: Sequence[int]  # of the content, in characters
+    created_at: Column  # milliseconds since 1970, as the next two
+    valid_from: Column  # None where it has none, as the next one
+    valid_until: Column
+    conversation: Any  # hashable, the same for those of one; nothing if it is in none. As an array, numbers
+    length: Column  # of the content, in characters
     opening: Sequence[str]  # the content's first few hundred characters
 
     @classmethod

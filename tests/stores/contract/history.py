@@ -160,6 +160,17 @@ class HistoryContract:
         assert store.history.links(["a"], kinds=frozenset({LinkKind.RELATED})) == [late]
         assert store.history.links([]) == store.history.links(["a"], kinds=frozenset()) == []
 
+    def test_links_within_some_memories_have_both_ends_there(self, store: Store) -> None:
+        one, later_one = a_link("a", "b"), a_link("c", "a", created_at=later(1))
+        relate(store, one, a_link("a", "x"), a_link("x", "y"))
+        with store.one_reader():
+            assert store.history.links(["a"], within=["a", "b", "c"]) == [one]
+            assert store.history.links(["a", "c"], within=["a", "c"]) == []
+        relate(store, later_one)
+        with store.one_reader():
+            assert store.history.links(["a"], within=["a", "b", "c"]) == [one, later_one]
+        assert store.history.links(["c"], within=["a", "b", "c"]) == [later_one]
+
     def test_a_link_of_the_same_kind_replaces_the_other(self, store: Store) -> None:
         relate(store, a_link("a", "b", state="open"))
         newer = a_link("a", "b", state="kept", reason="asked")

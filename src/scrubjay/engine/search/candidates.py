@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking, verdict
@@ -209,7 +208,6 @@ class Search:
         look = len(found) and not query.words_only
         glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
         passages = self._passages(ranking.long_notes(glimpses))
-        links_of = partial(reads.history.links, kinds=ranking.PAIRS)
         ranked = ranking.rank(
             found,
             query,
@@ -217,7 +215,7 @@ class Search:
             glimpses,
             passages=passages,
             holders=holders,
-            links_of=links_of,
+            links_among=lambda some, found: reads.history.links(some, kinds=ranking.PAIRS, within=found),
             vectors_of=reads.vectors,
         )
         words = words._replace(best=max(words.best, *passages.values())) if passages else words
@@ -277,7 +275,7 @@ class Search:
             if interpolate(match.score, self.knots) >= KNOWN_EVENT:
                 known = self.reads.glimpses([match.memory])
                 since = [at for at in (*known.valid_from, *known.created_at) if at is not None]
-                return tuple(time_expressions.around(moment(at), event) for at in since[:1])
+                return tuple(time_expressions.around(moment(int(at)), event) for at in since[:1])
         return ()
 
     def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:

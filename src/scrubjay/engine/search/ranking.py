@@ -37,7 +37,6 @@ from scrubjay.values.memory import (
     Weights,
 )
 from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, words_of
-from scrubjay.values.times import moment
 from scrubjay.values.words import STOP_WORDS, query_words
 
 if TYPE_CHECKING:  # a search by words alone needs no numpy
@@ -109,7 +108,7 @@ class Ranked:
         return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
 
     def first(self, count: int) -> list[str]:
-        return [self.memories[row] for row in self.order[:count]]
+        return [*map(self.memories.__getitem__, self.order[:count])]
 
     def but(self, order: Sequence[int], moved: Mapping[int, float], why: str) -> Ranked:
         """The same in another order; rows that moved have these scores."""
@@ -189,7 +188,7 @@ def rank(
     *,
     passages: Mapping[str, float],
     holders: frozenset[str],
-    links_of: Callable[[list[str]], Iterable[Link]],
+    links_among: Callable[[list[str], Sequence[str]], Iterable[Link]],
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> Ranked:
     """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, newer before
@@ -205,7 +204,7 @@ def rank(
     if those := labelled(glimpses, query.text, holders):
         found = holders_first(found, those)
     if current:
-        found = fresh_first(found, links_of(found.first(LOOKED)))
+        found = fresh_first(found, links_among(found.first(LOOKED), found.memories))
     return found
 
 
@@ -288,8 +287,9 @@ def second_look(
     all_scores, at = np.array(found.scores, np.float64), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
     similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
-    begins, first, second, *_ = zip(*map(verdict.told, glimpses.opening), strict=True)
-    lengths, alone = np.array(glimpses.length), np.array([not talk for talk in glimpses.conversation])
+    told = [*map(verdict.told, glimpses.opening)]
+    lengths, talks = np.asarray(glimpses.length), talks_of(glimpses)
+    alone = talks == 0
     embedded = ~np.isnan(np.asarray(found.cosines)[at])
     if lengths.max() > LONG:  # the word score has its own way with length
         doublings = np.log2(np.maximum(lengths, LONG) / LONG)
@@ -305,11 +305,11 @@ def second_look(
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if says(FIRST_PERSON, question):
-        boosts["first person"] = PERSONAL * np.array(first)
+        boosts["first person"] = PERSONAL * np.array([one.first_person for one in told])
     if not says(SECOND_PERSON, question):
-        boosts["second person"] = -TOLD * np.array(second)
+        boosts["second person"] = -TOLD * np.array([one.second_person for one in told])
     words = verdict.asked_by(question).words
-    boosts["subject"] = np.array([SUBJECT if word in words else 0.0 for word in begins])
+    boosts["subject"] = np.array([SUBJECT if one.first_word in words else 0.0 for one in told])
     if not periods and PAST.isdisjoint(words_of(question)):
         boosts["recent"] = RECENT * ages(glimpses) * scores
     scores = scores + sum(boosts.values())
@@ -317,7 +317,7 @@ def second_look(
         boosts["time"] = TIME * (suiting(glimpses, periods) - scores)
         scores += boosts["time"]
     scores = np.minimum(np.maximum(scores, 0.0), 1.0)
-    boosts["conversation"] = drawn_together(scores, glimpses.conversation)
+    boosts["conversation"] = drawn_together(scores, talks)
     all_scores[at] = scores + boosts["conversation"]
     again = Ranked(
         found.memories,
@@ -333,10 +333,15 @@ def second_look(
 
 def long_notes(glimpses: Glimpses) -> list[str]:
     """Those that are long and belong to no conversation, as many as may be read."""
-    found, left = [], READ
-    for memory, length, talk in zip(glimpses.memories, glimpses.length, glimpses.conversation, strict=True):
-        if LONG < length <= left and not talk:
-            found.append(memory)
+    if not len(glimpses.memories):
+        return []
+    import numpy as np
+
+    found, left = list[str](), READ
+    for place in (np.asarray(glimpses.length) > LONG).nonzero()[0].tolist():
+        length = int(glimpses.length[place])
+        if length <= left and not glimpses.conversation[place]:
+            found.append(glimpses.memories[place])
             left -= length
     return found
 
@@ -374,7 +379,7 @@ def ages(glimpses: Glimpses) -> Column:
     """For each memory the share of the others that are older."""
     import numpy as np
 
-    times = np.array(glimpses.created_at)
+    times = np.asarray(glimpses.created_at)
     return np.searchsorted(np.sort(times), times) / len(times)
 
 
@@ -382,26 +387,34 @@ def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
     """How well each suits the times that the question names."""
     import numpy as np
 
-    from scrubjay.engine.search.time_expressions import fit  # not for the other questions
+    from scrubjay.engine.search.time_expressions import fits  # not for the other questions
 
-    times = zip(glimpses.created_at, glimpses.valid_from, glimpses.valid_until, strict=True)
-    return np.array(
-        [
-            fit(periods, moment(created if since is None else since), None if until is None else moment(until))
-            for created, since, until in times
-        ]
-    )
+    created, since, until = (
+        np.array(times, np.float64) for times in (glimpses.created_at, glimpses.valid_from, glimpses.valid_until)
+    )  # None becomes not a number
+    return fits(periods, np.where(np.isnan(since), created, since), until)
 
 
-def drawn_together(scores: Column, conversations: Sequence[Any]) -> Column:
+def talks_of(glimpses: Glimpses) -> Column:
+    """The conversation of each as a number; 0: none."""
+    import numpy as np
+
+    if isinstance(glimpses.conversation, np.ndarray):
+        return glimpses.conversation
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in glimpses.conversation])
+
+
+def drawn_together(scores: Column, talks: Column) -> Column:
     """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
     import numpy as np
 
-    numbers: dict[Any, int] = {}
-    talks = np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in conversations])
-    best = np.zeros(len(numbers) + 1)
-    np.maximum.at(best, talks, scores)
-    return np.where(talks, TOGETHER * np.maximum(best[talks] - scores, 0.0), 0.0)
+    if not talks.any():
+        return np.zeros(len(scores))
+    some, which = np.unique(talks, return_inverse=True)
+    best = np.zeros(len(some))
+    np.maximum.at(best, which, scores)
+    return np.where(talks == 0, 0.0, TOGETHER * np.maximum(best[which] - scores, 0.0))
 
 
 # --- newer before older, where both speak of one thing ----------------------------------------------------------------
@@ -511,8 +524,8 @@ def facts(
             known[row] = Fact(
                 row=row,
                 similarity=float(found.similarities[row]),
-                created_at=glimpses.created_at[place[memory]],
-                length=glimpses.length[place[memory]],
+                created_at=int(glimpses.created_at[place[memory]]),
+                length=int(glimpses.length[place[memory]]),
                 opening=opening,
                 words=words,
                 stems=frozenset(word[: verdict.STEM] for word in words - STOP_WORDS if len(word) > 1),

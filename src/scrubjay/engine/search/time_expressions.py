@@ -1,7 +1,7 @@
 """Which time does a question speak of?
 
 "last Tuesday", "in May 2023", "vor zwei Wochen", "l'été dernier", "el 3 de mayo": stretches of time, seen from the
-moment of the question in its own time zone. What is found is only a preference (`fit`): a wrong guess moves a few
+moment of the question in its own time zone. What is found is only a preference (`fits`): a wrong guess moves a few
 places and hides nothing.
 
 A question becomes a string with one letter per word, by the tables of `TONGUES`, and small patterns over those letters
@@ -24,11 +24,13 @@ from functools import cache
 from typing import NamedTuple
 
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Period
+from scrubjay.values.memory import Column, Period
 from scrubjay.values.pronouns import WORD
 
 LONGEST = 2_000  # characters of a question that are looked at
 DAY = timedelta(days=1)
+MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,24 +116,37 @@ TONGUES: Mapping[str, Tongue] = {
 }  # fmt: skip
 
 
-def fit(periods: Sequence[Period], since: datetime, until: datetime | None = None) -> float:
-    """How well something from one moment, or true all the time until another, suits the best of the periods."""
-    if until is not None and any(since < period.end and period.start <= until for period in periods):
-        return 1.0
-    return max(nearness(period, moment) for period in periods for moment in (since, until) if moment is not None)
+def fits(periods: Sequence[Period], since: Column, until: Column) -> Column:
+    """How well each of some things, from one moment or true all the time until another, suits the best of the periods.
+    Moments are milliseconds since 1970; `until` is not a number where something has no end."""
+    import numpy as np
+
+    begins, ends = 1_000 * np.asarray(since, np.float64), 1_000 * np.asarray(until, np.float64)
+    best = np.zeros(len(begins))
+    for period in periods:
+        start, end = _microseconds(period.start), _microseconds(period.end)
+        throughout = (begins < end) & (start <= ends)  # no time compares with what is not a number
+        near = np.maximum(nearness(period, begins), np.where(np.isnan(ends), 0.0, nearness(period, ends)))
+        best = np.maximum(best, np.where(throughout, 1.0, near))
+    return best
 
 
-def nearness(period: Period, moment: datetime) -> float:
-    """1 within the period, a half once a *fade* away from it, and so on.
+def nearness(period: Period, moments: Column) -> Column:
+    """1 within the period, a half once a *fade* away from it, and so on. Moments are microseconds since 1970.
 
     People tell things after they happened, so what came later fades more slowly than what came before.
     """
-    length = period.end - period.start
-    if moment < period.start:
-        return float(0.5 ** ((period.start - moment) / (DAY + length / 8)))
-    if moment >= period.end:
-        return float(0.5 ** ((moment - period.end) / (4 * DAY + length / 4)))
-    return 1.0
+    import numpy as np
+
+    start, end, length = _microseconds(period.start), _microseconds(period.end), period.end - period.start
+    before = np.maximum(start - moments, 0.0) / ((DAY + length / 8) // MICROSECOND)
+    after = np.maximum(moments - end, 0.0) / ((4 * DAY + length / 4) // MICROSECOND)
+    return 0.5 ** (before + after)  # at most one is above zero
+
+
+def _microseconds(at: datetime) -> int:
+    """Since 1970."""
+    return (at - EPOCH) // MICROSECOND
 
 
 def periods(question: str, now: datetime) -> tuple[Period, ...]:

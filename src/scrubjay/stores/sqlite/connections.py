@@ -64,25 +64,11 @@ class Connections:
         """Borrow a connection that sees what is committed and can change nothing."""
         return Reading(self)
 
-    @contextmanager
-    def one_reader(self) -> Iterator[None]:
+    def one_reader(self) -> AbstractContextManager[None]:
         """Within the block this thread reads through one connection, which is borrowed once. Names, numbers and counts
         are looked up once (`filters.looked_up`), and not again by the next block if nothing was committed meanwhile.
         """
-        if getattr(self._own, "reader", None) is not None:
-            yield
-            return
-        self._own.reader = con = self._borrow()
-        try:
-            with self.reading():
-                version = con.execute("PRAGMA data_version").get
-            if con.kept[0] != version:
-                con.kept = version, {}
-            con.looked_up = con.kept[1]
-            yield
-        finally:
-            con.looked_up = self._own.reader = None
-            self._give_back(con)
+        return OneReader(self)
 
     @contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
@@ -287,6 +273,39 @@ class Reading(AbstractContextManager[apsw.Connection]):
             del error, trace
             if self._kept is None:
                 self._connections._give_back(self._con)
+
+
+class OneReader(AbstractContextManager[None]):
+    """A class as well: every search and every store begins with it."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._con: sqlite_file.Connection | None = None  # if it is not kept already
+
+    def __enter__(self) -> None:
+        connections = self._connections
+        if getattr(connections._own, "reader", None) is not None:
+            return
+        self._con = connections._own.reader = con = connections._borrow()
+        try:
+            with connections.reading():
+                version = con.execute("PRAGMA data_version").get
+        except BaseException:
+            self._give_back()
+            raise
+        if con.kept[0] != version:
+            con.kept = version, {}
+        con.looked_up = con.kept[1]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._con is not None:
+            self._con.looked_up = self._connections._own.reader = None
+            self._connections._give_back(self._con)
 
 
 def _last_change(con: apsw.Connection) -> int:

@@ -96,7 +96,7 @@ def check_engine() -> None:
 class Connection(apsw.Connection):
     looked_up: dict[Hashable, Any] | None = None  # what `filters.looked_up` remembers; None: nothing at present
     kept: tuple[int, dict[Hashable, Any]] = (-1, {})  # the same of before, and the version of the data it holds for
-    links: tuple[int, set[str]] | None = None  # the last one that was seen, and all that they touch
+    links: tuple[int, dict[str, list[str]]] | None = None  # the last that was seen; which memories they join
 
 
 def connect(path: Path, *, damaged: bool = False, read_only: bool = False) -> Connection:

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -44,6 +44,8 @@ from collections.abc import Mapping
 from scrubjay.stores.sqlite.filters import Value, space_by_space
 from scrubjay.stores.tables.sql import View
 
+BY_IDS = f"json_each(?) AS wanted CROSS JOIN {TABLES} WHERE memories.id = wanted.value"  # the unique index of ids
+BY_NUMBERS = f"carray(?) AS wanted CROSS JOIN {TABLES} WHERE memories.seq = wanted.value"  # in two thirds of the time
 SKETCH = {name: OWN[name] for name in SKETCHED}
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
@@ -242,18 +244,21 @@ class SqliteReads(Reads):
 
     def _by_ids(self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (told, told_values), (where, values) = columns, visible
+        source, which = self._named(ids)
         rows = con.execute(
-            # CROSS JOIN keeps the order: each id by the unique index of ids, never a scan of the space.
+            # CROSS JOIN keeps the order: each memory by itself, never a scan of the space.
             f"""
             SELECT {told}
-            FROM json_each(?) AS wanted
-            CROSS JOIN {TABLES}
-            WHERE memories.id = wanted.value
+            FROM {source}
             AND {where}
             """,
-            (*told_values, json.dumps(list(ids)), *values),
+            (*told_values, which, *values),
         )
         return self._memories(rows) if ids else []
+
+    def _named(self, ids: Sequence[str]) -> tuple[str, Any]:
+        """How to find these memories in the file: tables and a condition, and a value for them."""
+        return BY_IDS, json.dumps(list(ids))
 
 
 def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ names of spaces, users and conversations are numbers."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,7 +28,7 @@ COLUMNS = ", ".join(OWN.values())
 
 NEW_LINKS = "SELECT number, source, target FROM links WHERE number > ? ORDER BY number LIMIT ?"  # the primary key
 LINKS = "ends of links"  # as `filters.looked_up` calls what it remembers
-MOST_ENDS = 10_000  # of links that a reader remembers
+MOST_LINKS = 10_000  # that a reader remembers
 
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
 TABLES = """
@@ -175,14 +175,20 @@ class SqliteSql(Sql):
         with self._connection() as con:
             return first_row(con, statement, values)
 
-    def touched(self, ids: Sequence[str]) -> Sequence[str]:
+    def touched(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:
         with self._connection() as con:
             if not isinstance(con, sqlite_file.Connection) or con.looked_up is None:
                 return ids  # a transaction's connection may see links that are undone
             if LINKS not in con.looked_up:
-                con.looked_up[LINKS] = _ends_of_links(con)
-            ends: set[str] | None = con.looked_up[LINKS]
-        return ids if ends is None else [memory for memory in ids if memory in ends]
+                con.looked_up[LINKS] = _linked(con)
+            linked: dict[str, list[str]] | None = con.looked_up[LINKS]
+        if linked is None:
+            return ids
+        some = [memory for memory in ids if memory in linked]
+        if not some or within is None:
+            return some
+        others = frozenset(within)
+        return [memory for memory in some if not others.isdisjoint(linked[memory])]
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
@@ -197,18 +203,18 @@ class SqliteSql(Sql):
         return f"{column} IN (SELECT value FROM json_each(:{values}))"
 
 
-def _ends_of_links(con: sqlite_file.Connection) -> set[str] | None:
-    """All memories that links touch; None if they are too many. No link is ever deleted, so what was seen is at most
-    too much, and only new ones are read."""
-    last, ends = con.links or (0, set())
-    if len(ends) > MOST_ENDS:
-        return None
-    new: list[Any] = con.execute(NEW_LINKS, (last, MOST_ENDS)).fetchall()
-    for number, source, target in new:
-        last = number
-        ends.update((source, target))
-    con.links = last, ends
-    return None if len(ends) > MOST_ENDS or len(new) == MOST_ENDS else ends  # there may be more than were read
+def _linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
+    """All memories that links touch, with those at the other ends; None if they are too many. No link is ever deleted,
+    so what was seen is at most too much, and only new ones are read."""
+    last, linked = con.links or (0, {})
+    if last < MOST_LINKS:
+        new: list[Any] = con.execute(NEW_LINKS, (last, MOST_LINKS)).fetchall()
+        for number, source, target in new:
+            last = number
+            linked.setdefault(source, []).append(target)
+            linked.setdefault(target, []).append(source)
+    con.links = last, linked if last < MOST_LINKS else {}  # there may be more than were read
+    return linked if last < MOST_LINKS else None
 
 
 def _bound(values: Mapping[str, object]) -> dict[str, object]:

@@ -16,12 +16,13 @@ connections.py    readers, the writer and its bracket; file.py, errors.py below
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -33,7 +34,7 @@ from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction, any_asides, any_whole, restricted, views_of
-from scrubjay.stores.sqlite.reads import SqliteReads
+from scrubjay.stores.sqlite.reads import BY_NUMBERS, SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.statistics import write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
@@ -130,6 +131,10 @@ class SqliteStore(SqliteReads, Store):
         others = [memory for memory in ids if memory not in known]
         known |= {one.id: one for one in (super().sketches(others, audience) if others else ())}
         return [known[memory] for memory in dict.fromkeys(ids) if memory in known]
+
+    def _named(self, ids: Sequence[str]) -> tuple[str, Any]:
+        known = self._indexes[None].numbers(ids) if ids and None in self._indexes else None
+        return super()._named(ids) if known is None else (BY_NUMBERS, apsw.carray(array("q", known)))
 
     def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
         known = self._indexes[None].numbers(ids) if None in self._indexes else None

@@ -119,7 +119,9 @@ class Cache:
         # vecdot takes one core and each row by itself; BLAS would start threads that wait for each other under load.
         few = 2 * len(rows) <= self._count
         every = None if few else np.vecdot(used, vector)
-        scores = np.vecdot(used[rows], vector) if every is None else every[rows]
+        scores = np.vecdot(used[rows], vector) if every is None else every
+        if len(rows) < len(scores):
+            scores = scores[rows]
         return self._best(rows, scores, limit), partial(self.cosines_of, vector, every=every)
 
     def among(self, vector: Vector, memories: Ints, limit: int, restriction: Restriction | None = None) -> Near:
@@ -172,11 +174,11 @@ class Cache:
         texts, numbers = self._texts, self._numbers
         return Glimpses(
             memories=ids,
-            created_at=numbers["created"][rows].tolist(),
-            valid_from=texts["valid_from"][rows].tolist(),
-            valid_until=texts["valid_until"][rows].tolist(),
-            conversation=numbers["conversation"][rows].tolist(),
-            length=numbers["length"][rows].tolist(),
+            created_at=numbers["created"][rows],
+            valid_from=texts["valid_from"][rows],
+            valid_until=texts["valid_until"][rows],
+            conversation=numbers["conversation"][rows],
+            length=numbers["length"][rows],
             opening=texts["opening"][rows].tolist(),
         )
 
@@ -217,8 +219,8 @@ class Cache:
 
     def _known(self, ids: Sequence[str]) -> Ints | None:
         """A row of each of these memories, unless one of them is not known here."""
-        rows = [self._row_of.get(memory, -1) for memory in ids]
-        return None if -1 in rows else np.array(rows, np.int64)
+        rows = [*map(self._row_of.get, ids)]
+        return None if None in rows else np.array(rows, np.int64)
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
         numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())

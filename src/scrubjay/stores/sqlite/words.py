@@ -408,7 +408,7 @@ def words_held(
     stems = _stems(con, query_words(text))
     if not stems or not wanted:
         return {}
-    held: dict[str, tuple[str, ...]] = {}
+    held: dict[str, dict[str, None]] = {}
     for index in (HOT, ARCHIVED):
         if not (indexed := _totals(con, index)[0]):
             continue  # most stores have archived nothing
@@ -421,9 +421,8 @@ def words_held(
                 common = counts[stem] > SCANNED * len(wanted)
                 found = _memories_with(con, word, wanted, index, each=common)
             for seq in found or ():
-                if word not in held.get(wanted[seq], ()):
-                    held[wanted[seq]] = (*held.get(wanted[seq], ()), word)
-    return held
+                held.setdefault(wanted[seq], {})[word] = None
+    return {memory: tuple(words) for memory, words in held.items()}
 
 
 def _memories_with(

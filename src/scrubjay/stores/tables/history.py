@@ -8,7 +8,7 @@ events.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
@@ -28,6 +28,7 @@ LINK = """
     links.kind, links.source, links.target, links.score, links.state, links.given, links.reason, links.created_at,
     links.hlc, links.origin
 """
+SOURCE, TARGET = 1, 2  # where it has these
 RELATE = """
     INSERT INTO links (kind, source, target, score, state, given, reason, created_at, hlc, origin)
     VALUES (:kind, :source, :target, :score, :state, :given, :reason, :created_at, :hlc, :origin)
@@ -45,9 +46,16 @@ class History:
         self._sql = sql
         self._tally = tally
 
-    def links(self, ids: Sequence[str], *, kinds: frozenset[LinkKind] | None = None) -> list[Link]:
-        """Links that touch any of these memories on either side, oldest first."""
-        if not (ids := self._sql.touched(ids)):
+    def links(
+        self,
+        ids: Sequence[str],
+        *,
+        kinds: frozenset[LinkKind] | None = None,
+        within: Collection[str] | None = None,
+    ) -> list[Link]:
+        """Links that touch any of these memories on either side, oldest first; of them those with both ends `within`
+        others, if these are given."""
+        if not (ids := self._sql.touched(ids, within)):
             return []
         among = self._sql.among
         rows = self._sql.all(
@@ -62,6 +70,9 @@ class History:
             ids=list(ids),
             kinds=sorted(kinds or ()),
         )
+        if within is not None:
+            ends = frozenset(within)
+            rows = [row for row in rows if row[SOURCE] in ends and row[TARGET] in ends]
         return [value_of(Link, row) for row in rows]
 
     def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> list[Link]:

@@ -205,8 +205,9 @@ class Sql(ABC):
     def all(self, statement: str, /, **values: object) -> list[Row]:
         """Every row of a query."""
 
-    def touched(self, ids: Sequence[str]) -> Sequence[str]:
-        """Those of these memories that links may touch; a backend that cannot tell without looking names them all."""
+    def touched(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:  # noqa: ARG002
+        """Those of these memories that links may touch, or join with another of those `within`; a backend that cannot
+        tell without looking names them all."""
         return ids
 
     @abstractmethod
