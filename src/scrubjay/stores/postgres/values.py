@@ -21,6 +21,9 @@ from psycopg.types import TypeInfo
 from psycopg.types.string import StrBinaryDumper, StrDumperUnknown, TextBinaryLoader, TextLoader
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from scrubjay.embedders.base import Vector
 
 ESCAPE = "\ufdd0"  # a non-character: no text means anything by it
@@ -183,6 +186,13 @@ def vector_of(data: bytes) -> Vector:
     import numpy as np
 
     return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
+
+
+def numbers_of(vectors: Sequence[bytes]) -> NDArray[np.float32]:
+    """The same of several, which have the same length: a vector a row."""
+    import numpy as np
+
+    return np.frombuffer(b"".join(vectors), dtype=">f4").reshape(len(vectors), -1)[:, 1:].astype(np.float32)
 
 
 def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:
