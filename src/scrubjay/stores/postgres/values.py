@@ -2,7 +2,8 @@
 
 text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
           non-character itself; on the way out both become what they were. No other text is touched.
-texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
+texts     several as one array, all in one go: psycopg looks at each of them twice, which takes longer than the
+          server's work.
 numbers   the same for whole numbers.
 vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
 """
@@ -30,8 +31,8 @@ ESCAPE = "\ufdd0"  # a non-character: no text means anything by it
 NUL, ESCAPE_ITSELF = ESCAPE + "0", ESCAPE + "1"
 
 _ESCAPE_BYTES = ESCAPE.encode()
-_LENGTH, _BIGINT = struct.Struct(">i").pack, struct.Struct(">q").pack
-TEXT, TEXTS, BIGINT, BIGINTS = 25, 1009, 20, 1016  # numbers of these types, the same in every database
+_LENGTH = struct.Struct(">i").pack
+TEXTS, BIGINTS = 1009, 1016  # numbers of these types, the same in every database
 
 
 def kept(text: str) -> str:
@@ -89,13 +90,18 @@ class Texts(tuple[str, ...]):
 
 
 class TextsDumper(Dumper):
-    format = Format.BINARY
     oid = TEXTS
 
     def dump(self, obj: Texts) -> Buffer | None:
-        return _array(TEXT, [kept(each).encode() for each in obj])
+        texts: Sequence[str] = obj
+        if _QUOTED("".join(texts)):  # asked once for all of them
+            texts = [kept(each).translate(_IN_QUOTES) for each in texts]
+        literal = '","'.join(texts)
+        return f'{{"{literal}"}}'.encode() if texts else b"{}"
 
 
+_QUOTED = re.compile(r'["\\\0\ufdd0]').search  # what an array's literal or `kept` means something by
+_IN_QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})
 _MEANT = re.compile(r"[\\\t\n\r\0\ufdd0]").search  # by COPY, or by `kept`
 _ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
@@ -126,11 +132,10 @@ class Numbers(tuple[int, ...]):
 
 
 class NumbersDumper(Dumper):
-    format = Format.BINARY
     oid = BIGINTS
 
     def dump(self, obj: Numbers) -> Buffer | None:
-        return _array(BIGINT, [_BIGINT(each) for each in obj])
+        return f"{{{','.join(map(int.__repr__, obj))}}}".encode()
 
 
 class VectorBytes(bytes):
