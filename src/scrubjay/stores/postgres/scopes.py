@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 32_000_000  # that all vectors in memory take: 20,000 of 384 numbers
 IDLE_SECONDS = 600.0  # a scope that nobody asks about is forgotten
-PAID_BACK = 2_500  # memories: reading so many costs about what one question saves by it
+FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
+PAID_BACK = 1_000  # … and reading so many memories costs about twice what one question saves by it
+NOT_AGAIN = -1_000  # questions to go before one that could not be kept is tried once more
 MOST_ASKED = 1_000  # scopes of which it is known how often they were asked about
 MOST_MISSED = 1_000  # changed memories that are read by themselves
 NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql) …
@@ -37,7 +40,9 @@ NEVER = 2**63 - 1
 class Scopes:
     """Those of one store. Safe to call from several threads, each with its own connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, soon: Callable[[Callable[[Connection], None]], object]) -> None:
+        """`soon` does something with a connection of its own, while nobody waits for it."""
+        self._soon = soon
         self._lock = threading.Lock()
         self._kept: dict[Hashable, Scope] = {}  # the one that was asked about last comes last, as in the next one
         self._asked: dict[Hashable, int] = {}
@@ -45,29 +50,28 @@ class Scopes:
     def current(
         self, con: Connection, asked: Hashable, restriction: Restriction, *, dimension: int, size: float
     ) -> Current | None:
-        """A scope as it stands, if it is in memory or worth reading; `size` is about how many memories it has."""
+        """A scope as it stands, if it is in memory; `size` is about how many memories it has."""
         key = (asked, dimension)
-        scope = self._scope(key, restriction, size)
-        if scope is None:
+        scope, new = self._scope(key, restriction, size)
+        if scope is not None and new:
+            self._soon(partial(self._read, key, scope, restriction))
+        if scope is None or not scope.read:
             return None
         with scope.lock:
             current = scope.current(con, restriction)
         if current is None:
-            with self._lock:
-                self._kept.pop(key, None)
-        self._make_room()
+            self._forget(key)
         return current
 
-    def _scope(self, key: tuple[Hashable, int], restriction: Restriction, size: float) -> Scope | None:
+    def _scope(self, key: tuple[Hashable, int], restriction: Restriction, size: float) -> tuple[Scope | None, bool]:
+        """One that is kept, or a new one if it is worth it."""
         with self._lock:
-            scope = self._kept.pop(key, None)
-            if scope is None and self._worth_it(key, restriction, size):
-                del self._asked[key]
-                scope = Scope(key[1])
+            known = self._kept.pop(key, None)
+            scope = Scope(key[1]) if known is None and self._worth_it(key, restriction, size) else known
             if scope is not None:
                 scope.asked_at = time.monotonic()
                 self._kept[key] = scope
-            return scope
+            return scope, known is None
 
     def _worth_it(self, key: tuple[Hashable, int], restriction: Restriction, size: float) -> bool:
         if size > most_rows(key[1]) or not restriction.follows_changes:
@@ -76,7 +80,21 @@ class Scopes:
         if len(self._asked) >= MOST_ASKED:
             del self._asked[next(iter(self._asked))]
         self._asked[key] = asked
-        return asked > 1 and asked * PAID_BACK >= size
+        return asked >= FROM_QUESTION and asked * PAID_BACK >= size
+
+    def _read(self, key: Hashable, scope: Scope, restriction: Restriction, con: Connection) -> None:
+        try:
+            with scope.lock:
+                scope.current(con, restriction)
+        finally:
+            if not scope.read:
+                self._forget(key, asked=NOT_AGAIN)
+        self._make_room()
+
+    def _forget(self, key: Hashable, *, asked: int = 0) -> None:
+        with self._lock:
+            self._kept.pop(key, None)
+            self._asked[key] = asked
 
     def _make_room(self) -> None:
         with self._lock:
@@ -105,6 +123,10 @@ class Scope:
         self._vectors = np.zeros((0, dimension), np.float32)
 
     @property
+    def read(self) -> bool:
+        return self._upto >= 0
+
+    @property
     def bytes(self) -> int:
         return self._vectors.nbytes
 
@@ -112,12 +134,12 @@ class Scope:
         """With all that was committed before; None if there is too much of it."""
         changes = _changes(con, self._upto, restriction)
         dimension = self._vectors.shape[1]
-        missed = list[int]() if self._upto < 0 else changes.since(self._upto)
-        if missed is None or (self._upto < 0 and not _are_noted(con)):
+        missed = changes.since(self._upto) if self.read else list[int]()
+        if missed is None or not (self.read or _are_noted(con)):
             return None
-        if missed or self._upto < 0:
-            found = _read(con, restriction, dimension, missed or None)
-            if self._count + len(found) > most_rows(dimension):
+        if missed or not self.read:
+            found = _found(con, restriction, dimension, missed or None)
+            if self._count + len(found.ids) > most_rows(dimension):
                 return None
             self._replace(missed, found)
         self._upto = changes.last
@@ -144,7 +166,9 @@ class Scope:
 
         depth = limit + limit // 4
         while True:
-            rows = np.argpartition(-cosines, depth)[:depth] if depth < len(cosines) else np.arange(len(cosines))
+            # With all that are as near as the last one: which of them come first is decided by their age.
+            last = -np.partition(-cosines, depth)[depth] if depth < len(cosines) else -np.inf
+            rows = np.flatnonzero(cosines >= last)
             number, created = self._numbers[rows, 0], self._numbers[rows, 1]
             rows = rows[np.lexsort((-number, -created, -cosines[rows]))]
             best: dict[str, float] = {}
@@ -155,25 +179,25 @@ class Scope:
                 return [Match(memory, cosine) for memory, cosine in [*best.items()][:limit]]
             depth *= 4  # long memories took several places each
 
-    def _replace(self, gone: Collection[int], found: Sequence[tuple[Any, ...]]) -> None:
+    def _replace(self, gone: Collection[int], found: Found) -> None:
         """Take the memories with these numbers out, and rows in."""
         import numpy as np
 
+        new = found.numbers(), numbers_of(found.vectors, self._vectors.shape[1])
         for row in np.flatnonzero(np.isin(self._numbers[: self._count, 0], [*gone]))[::-1].tolist():
             self._remove(row)
-        if not found:
-            return
-        first, self._count = self._count, self._count + len(found)
-        if self._count > len(self._vectors):
-            room = self._count + self._count // 8 if gone else self._count
-            self._numbers, self._vectors = (_grown(column, room) for column in (self._numbers, self._vectors))
-        numbers, ids, created, expires, vectors = zip(*found, strict=True)
-        expires = tuple(NEVER if at is None else at for at in expires)
-        self._numbers[first : self._count] = np.array((numbers, created, expires), np.int64).T
-        self._vectors[first : self._count] = numbers_of(vectors)
-        self._ids += ids
-        for row, memory in enumerate(ids, first):
+        first, count = self._count, self._count + len(found.ids)
+        if not first:
+            self._numbers, self._vectors = new
+        else:
+            if count > len(self._vectors):
+                room = count + count // 8
+                self._numbers, self._vectors = _grown(self._numbers, room), _grown(self._vectors, room)
+            self._numbers[first:count], self._vectors[first:count] = new
+        self._ids += found.ids
+        for row, memory in enumerate(found.ids, first):
             self._rows.setdefault(memory, []).append(row)
+        self._count = count
 
     def _remove(self, row: int) -> None:
         """The last row comes into its place."""
@@ -246,29 +270,51 @@ def _are_noted(con: Connection) -> bool:
     return bool(noted == TRIGGERS)
 
 
-def _read(
-    con: Connection, restriction: Restriction, dimension: int, memories: Collection[int] | None
-) -> list[tuple[Any, ...]]:
-    """What is in the scope, of all memories or of some: a memory's number, id and times, and a vector."""
+class Found(NamedTuple):
+    """Rows of a scope, as columns."""
+
+    memories: Sequence[int]
+    ids: Sequence[str]
+    created_at: Sequence[int]
+    expires_at: Sequence[int]
+    vectors: bytes  # one behind the other, as pgvector sends them
+
+    def numbers(self) -> Any:
+        import numpy as np
+
+        return np.array((self.memories, self.created_at, self.expires_at), np.int64).T
+
+
+def _found(con: Connection, restriction: Restriction, dimension: int, memories: Collection[int] | None) -> Found:
+    """What is in the scope, of all memories or of some."""
     where, values = restriction.lasting(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
     among, these = ("TRUE", []) if memories is None else ("memories.seq = ANY(%s)", [Numbers(memories)])
-    return fetched(
+    [row] = fetched(
         con,
-        # As in signatures.py: the index that the conditions have, then the primary key of vectors.
+        # As in signatures.py: the index that the conditions have, then the primary key of vectors. In columns thousands
+        # of rows take a fifth of the time.
         f"""
-        SELECT memories.seq, memories.id, memories.created_at, memories.expires_at, vector_send(vectors.vector)
-        FROM {tables}
-        JOIN vectors
-        ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
-        WHERE {where}
-        AND vector_dims(vectors.vector) = %s
-        AND {among}
-        LIMIT %s
+        SELECT
+            coalesce(array_agg(seq), ARRAY[]::BIGINT[]), coalesce(array_agg(id), ARRAY[]::TEXT[]),
+            coalesce(array_agg(created_at), ARRAY[]::BIGINT[]), coalesce(array_agg(expires_at), ARRAY[]::BIGINT[]),
+            coalesce(string_agg(vector_send(vector), ''), '')
+        FROM (
+            SELECT memories.seq, memories.id, memories.created_at, coalesce(memories.expires_at, %s) AS expires_at,
+                vectors.vector
+            FROM {tables}
+            JOIN vectors
+            ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
+            WHERE {where}
+            AND vector_dims(vectors.vector) = %s
+            AND {among}
+            LIMIT %s
+        ) AS found
         """,
-        (*values, dimension, *these, most_rows(dimension) + 1),
+        (NEVER, *values, dimension, *these, most_rows(dimension) + 1),
         binary=True,
     )
+    return Found(*row)
 
 
 def _grown(column: Any, rows: int) -> Any:

@@ -82,7 +82,7 @@ class PostgresStore(PostgresReads, Store):
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
         self._aside = ThreadPoolExecutor(pool_size, "scrubjay-search")  # threads are made as they are needed
-        self._scopes = Scopes()
+        self._scopes = Scopes(self._soon)
         self._extents: dict[Hashable, tuple[float, float]] = {}  # of scopes and indexes, and until when they are known
         if not unfinished and self.unfinished:
             self.close()
@@ -96,6 +96,9 @@ class PostgresStore(PostgresReads, Store):
             with suppress(StorageError), self._replica.reading(self._connections.written) as con:
                 return search(con)
         return super()._searched(search)
+
+    def _soon(self, work: Callable[[Connection], None]) -> None:
+        self._aside.submit(self._searched, work)
 
     def _extent(
         self,

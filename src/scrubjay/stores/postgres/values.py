@@ -72,15 +72,25 @@ class BinaryTextLoader(TextBinaryLoader):
 def fetched(
     con: psycopg.Connection[Any], statement: str, values: Sequence[object], *, binary: bool = False
 ) -> list[tuple[Any, ...]]:
-    """All rows of a statement that gives hundreds of texts, none of them in an array: psycopg reads them without asking
-    us about each, in a tenth of the time, and we look at all of them at once."""
+    """All rows of a statement that gives hundreds of texts: psycopg reads them without asking us about each, in a tenth
+    of the time, and we look at all of them at once."""
     cursor = con.cursor()
     cursor.adapters.register_loader("text", TextLoader)
     cursor.adapters.register_loader("text", TextBinaryLoader)
     rows = cursor.execute(statement, values, binary=binary).fetchall()
-    if ESCAPE not in "".join([value for row in rows for value in row if type(value) is str]):
-        return rows
-    return [tuple(given(value) if isinstance(value, str) else value for value in row) for row in rows]
+    texts = [value for row in rows for value in row if type(value) is str]
+    arrays = [value for row in rows[:1] for value in row if type(value) is list]  # which few statements give
+    if arrays:
+        texts += [
+            value for row in rows for array in row if type(array) is list for value in array if type(value) is str
+        ]
+    return [tuple(map(_given, row)) for row in rows] if ESCAPE in "".join(texts) else rows
+
+
+def _given(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_given, value)]
+    return given(value) if isinstance(value, str) else value
 
 
 class Texts(tuple[str, ...]):
@@ -110,12 +120,10 @@ def copied_line(row: Sequence[object]) -> str:
     """A row as a line for COPY: in a third of the time that psycopg takes, which asks for each value how to send it."""
     if _MEANT("".join([one for one in row if type(one) is str])):  # asked once for all of them
         return "\t".join(map(_copied, row)) + "\n"
-    return "\t".join([one if type(one) is str else r"\N" if one is None else _copied(one) for one in row]) + "\n"
+    return "\t".join([_TOLD[kind](one) if (kind := type(one)) in _TOLD else _copied(one) for one in row]) + "\n"
 
 
 def _copied(value: object) -> str:
-    if type(value) is int:  # as most are
-        return str(value)
     if value is None:
         return r"\N"
     if type(value) is bytes:
@@ -193,11 +201,11 @@ def vector_of(data: bytes) -> Vector:
     return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
 
 
-def numbers_of(vectors: Sequence[bytes]) -> NDArray[np.float32]:
-    """The same of several, which have the same length: a vector a row."""
+def numbers_of(data: bytes, dimension: int) -> NDArray[np.float32]:
+    """The same of several of one length, one behind the other: a vector a row."""
     import numpy as np
 
-    return np.frombuffer(b"".join(vectors), dtype=">f4").reshape(len(vectors), -1)[:, 1:].astype(np.float32)
+    return np.frombuffer(data, dtype=">f4").reshape(-1, 1 + dimension)[:, 1:].astype(np.float32)
 
 
 def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:
