@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -120,7 +120,11 @@ def copied_line(row: Sequence[object]) -> str:
     """A row as a line for COPY: in a third of the time that psycopg takes, which asks for each value how to send it."""
     if _MEANT("".join([one for one in row if type(one) is str])):  # asked once for all of them
         return "\t".join(map(_copied, row)) + "\n"
-    return "\t".join([_TOLD[kind](one) if (kind := type(one)) in _TOLD else _copied(one) for one in row]) + "\n"
+    plain = [
+        one if type(one) is str else r"\N" if one is None else str(one) if type(one) is int else _copied(one)
+        for one in row
+    ]
+    return "\t".join(plain) + "\n"
 
 
 def _copied(value: object) -> str:
@@ -184,10 +188,19 @@ def _array(element: int, values: Sequence[bytes]) -> bytes:
 
 def vector_bytes(vector: Vector) -> VectorBytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
+    return next(rows_of_bytes(vector[None]))
+
+
+def rows_of_bytes(vectors: Vector) -> Iterator[VectorBytes]:
+    """Each row of an array.
+
+    :raises EmbeddingError: if they are not made of numbers
+    """
     from scrubjay.stores.sqlite.vectors import check
 
-    check(vector)
-    return VectorBytes(struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())
+    check(vectors)
+    head, size, data = struct.pack(">HH", vectors.shape[1], 0), 4 * vectors.shape[1], vectors.astype(">f4").tobytes()
+    return (VectorBytes(head + data[at : at + size]) for at in range(0, len(data), size))
 
 
 def all_vectors(vectors: Iterable[Vector]) -> Vectors:
