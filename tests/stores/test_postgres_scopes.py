@@ -262,6 +262,9 @@ def test_scopes_that_nobody_asks_about_make_room(store: PostgresStore, monkeypat
     near(store, Filter(tags=frozenset({"t0"})))
     store._scopes._make_room()
     assert kept_tags(store._scopes) == ["t3", "t0"]
+    for _ in range(5):  # it is not read again for every question
+        near(store, Filter(tags=frozenset({"t1"})))
+    assert kept_tags(store._scopes) == ["t3", "t0"]
     monkeypatch.setattr(scopes, "IDLE_SECONDS", -1.0)
     store._scopes._make_room()
     assert kept_tags(store._scopes) == ["t0"]

@@ -29,8 +29,9 @@ MOST_BYTES = 32_000_000  # that all vectors in memory take: 20,000 of 384 number
 IDLE_SECONDS = 600.0  # a scope that nobody asks about is forgotten
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
 PAID_BACK = 1_000  # … and reading so many memories costs about twice what one question saves by it
-NOT_AGAIN = -1_000  # questions to go before one that could not be kept is tried once more
-MOST_ASKED = 1_000  # scopes of which it is known how often they were asked about
+NOT_SOON = -20  # questions to go before one that had to make room is read again …
+NOT_AGAIN = -1_000  # … or one that could not be kept
+MOST_KNOWN = 1_000  # scopes that are kept, and of which it is known how often they were asked about
 MOST_MISSED = 1_000  # changed memories that are read by themselves
 NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql) …
 TRIGGERS = 6  # … which a database that spreads its tables may not have
@@ -51,6 +52,8 @@ class Scopes:
         self, con: Connection, asked: Hashable, restriction: Restriction, *, dimension: int, size: float
     ) -> Current | None:
         """A scope as it stands, if it is in memory; `size` is about how many memories it has."""
+        if size > most_rows(dimension):
+            return None
         key = (asked, dimension)
         scope, new = self._scope(key, restriction, size)
         if scope is not None and new:
@@ -74,12 +77,10 @@ class Scopes:
             return scope, known is None
 
     def _worth_it(self, key: tuple[Hashable, int], restriction: Restriction, size: float) -> bool:
-        if size > most_rows(key[1]) or not restriction.follows_changes:
+        if not restriction.follows_changes:
             return False
-        asked = self._asked.pop(key, 0) + 1
-        if len(self._asked) >= MOST_ASKED:
-            del self._asked[next(iter(self._asked))]
-        self._asked[key] = asked
+        asked = self._asked.get(key, 0) + 1
+        self._note(key, asked)
         return asked >= FROM_QUESTION and asked * PAID_BACK >= size
 
     def _read(self, key: Hashable, scope: Scope, restriction: Restriction, con: Connection) -> None:
@@ -94,14 +95,21 @@ class Scopes:
     def _forget(self, key: Hashable, *, asked: int = 0) -> None:
         with self._lock:
             self._kept.pop(key, None)
-            self._asked[key] = asked
+            self._note(key, asked)
+
+    def _note(self, key: Hashable, asked: int) -> None:
+        self._asked.pop(key, None)
+        if len(self._asked) >= MOST_KNOWN:
+            del self._asked[next(iter(self._asked))]
+        self._asked[key] = asked
 
     def _make_room(self) -> None:
         with self._lock:
             idle, size = time.monotonic() - IDLE_SECONDS, sum(scope.bytes for scope in self._kept.values())
             for key, scope in [*self._kept.items()][:-1]:
-                if size > MOST_BYTES or scope.asked_at < idle:
+                if size > MOST_BYTES or len(self._kept) > MOST_KNOWN or scope.asked_at < idle:
                     del self._kept[key]
+                    self._note(key, NOT_SOON)
                     size -= scope.bytes
 
 
@@ -117,9 +125,8 @@ class Scope:
         self._count = 0
         self._ids: list[str] = []
         self._rows: dict[str, list[int]] = {}
-        self._numbers = np.zeros(
-            (0, 3), np.int64
-        )  # of the memory, when it was made, when it expires; with room for more
+        # With room for more: the memory's number, when it was made and when it expires; and the vectors.
+        self._numbers = np.zeros((0, 3), np.int64)
         self._vectors = np.zeros((0, dimension), np.float32)
 
     @property
