@@ -159,9 +159,10 @@ class Scope:
         import numpy as np
 
         cosines = np.vecdot(self._vectors[: self._count], vector)  # one thread: those of BLAS cost more than they save
-        known = {
-            memory: max(cosines[row].item() for row in self._rows[memory]) for memory in also if memory in self._rows
-        }
+        parts = [(memory, row) for memory in also for row in self._rows.get(memory, ())]
+        known: dict[str, float] = {}
+        for (memory, _), cosine in zip(parts, cosines[[row for _, row in parts]].tolist(), strict=True):
+            known[memory] = max(known.get(memory, cosine), cosine)
         if unexpired_at is not None:
             cosines[self._numbers[: self._count, 2] <= unexpired_at] = -np.inf
         for memory in outdated:
