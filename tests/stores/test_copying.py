@@ -8,18 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from scrubjay.errors import Conflict, StorageDamaged
+from scrubjay.errors import Conflict, EmbeddingError, StorageDamaged
 from scrubjay.stores.copying import TABLES, Copyable, copy
-from scrubjay.stores.postgres.copying import PostgresCopy
+from scrubjay.stores.postgres.copying import PostgresCopy, _sent
 from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.postgres.values import vector_bytes
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite.copying import SqliteCopy
 from scrubjay.stores.sqlite.store import SqliteStore
+<<<<<<< HEAD
 from scrubjay.stores.sqlite.vector_blobs import to_blob
+=======
+from scrubjay.stores.sqlite.vectors import from_blob, to_blob, to_floats
+>>>>>>> pg
 from scrubjay.values.memory import (
     AccessLevel,
     BulkOperation,
@@ -41,6 +47,7 @@ from scrubjay.values.memory import (
 from tests.postgres import Stores, server_url
 from tests.stores.contract.second_vectors import both, second_nearest
 from tests.stores.contract.suite import (
+    DIMENSION,
     EVERYTHING,
     NOW,
     a_job,
@@ -234,6 +241,17 @@ def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore
 
     assert memory.seq == 7
     assert matched(postgres, "later") == [memory.id]
+
+
+def test_vectors_are_sent_together_as_one_by_one() -> None:
+    vectors = [unit(number) for number in range(5)]
+    longer = np.ones(2 * DIMENSION, np.float32)
+    short, whole = [to_blob(vector) for vector in vectors], [to_floats(vector) for vector in vectors]
+    for blobs in (short, whole, [*short, *whole], [*whole, to_floats(longer)], [to_floats(np.zeros_like(longer))]):
+        assert [*_sent(blobs)] == [vector_bytes(from_blob(blob)) for blob in blobs]
+    for unusable in (np.float32(np.nan), np.float32(np.inf)):
+        with pytest.raises(EmbeddingError):
+            _sent([*whole, np.full(DIMENSION, unusable, "<f4").tobytes()])
 
 
 class CutOff(Exception):

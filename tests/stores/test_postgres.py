@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from scrubjay.stores.postgres import scopes as postgres_scopes
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
@@ -19,7 +22,7 @@ from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.tally import NOTHING, Batch
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Match, Scope, Sight
 from tests.postgres import Stores, server_url
 from tests.stores.contract.second_vectors import SECOND
 from tests.stores.contract.suite import (
@@ -59,12 +62,46 @@ def store(url: str) -> Iterator[PostgresStore]:
         yield store
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be read into memory while nobody waits is waited for."""
+    monkeypatch.setattr(PostgresStore, "_soon", PostgresStore._searched)
+
+
+@pytest.fixture
+def by_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No vectors are kept in memory."""
+    monkeypatch.setattr(PostgresStore, "_at_hand", lambda *_: None)
+
+
 class TestPostgresStore(StoreContract):
-    """However few memories there are, they are compared by signatures, which follow every change as words do."""
+    """However few memories there are, they are compared by signatures, which follow every change as words do; and with
+    the vectors in memory, which follow it too, the same is found."""
 
     @pytest.fixture(autouse=True)
-    def by_signatures(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def both_ways(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
+        monkeypatch.setattr(postgres_scopes, "FROM_QUESTION", 1)
+        nearest, at_hand, thread = PostgresStore.nearest, PostgresStore._at_hand, threading.local()
+        monkeypatch.setattr(
+            PostgresStore, "_at_hand", lambda *asked: None if hasattr(thread, "without") else at_hand(*asked)
+        )
+
+        def by_server(*asked: Any, **options: Any) -> list[Match]:
+            thread.without = True
+            try:
+                return nearest(*asked, **options)
+            finally:
+                del thread.without
+
+        def compared(*asked: Any, **options: Any) -> list[Match]:
+            before, kept = by_server(*asked, **options), nearest(*asked, **options)
+            if by_server(*asked, **options) == before:  # otherwise another thread writes
+                assert [memory for memory, _ in kept] == [memory for memory, _ in before]
+                assert [score for _, score in kept] == pytest.approx([score for _, score in before], abs=1e-6)
+            return kept
+
+        monkeypatch.setattr(PostgresStore, "nearest", compared)
         yield
         with closing(PostgresStore(url)) as again, again._reading() as con:
             assert postgres_signatures.wrong(con) == 0
@@ -160,6 +197,7 @@ def test_signatures_that_a_server_of_the_version_before_writes_get_their_levels(
         assert postgres_signatures.wrong(con) == 0
 
 
+@pytest.mark.usefixtures("by_the_server")
 def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a model's are: most of their numbers have one sign in nearly all of them."""
     monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
@@ -180,6 +218,7 @@ def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, mo
     assert found > 135  # of 200; by the signs alone it is 106
 
 
+@pytest.mark.usefixtures("by_the_server")
 @pytest.mark.parametrize("model", [None, SECOND])
 def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, model: str | None
@@ -213,6 +252,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
         assert not postgres_vectors.indexed(con, DIMENSION, own.name)
 
 
+@pytest.mark.usefixtures("by_the_server")
 def test_signatures_find_what_comparing_every_vector_finds(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +278,7 @@ def test_signatures_find_what_comparing_every_vector_finds(
         assert sum(shares) / len(shares) >= 0.95, wanted
 
 
+@pytest.mark.usefixtures("by_the_server")
 def test_how_many_memories_are_meant_is_asked_once_in_a_while(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

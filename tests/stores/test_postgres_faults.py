@@ -382,6 +382,7 @@ WITHOUT_SPACE = {
     "asides": "they follow from links",
     "facts": "they are about the store as a whole",
     "counters": "one row for the store as a whole",
+    "changed_memories": "numbered for the store as a whole, in the order of commits",
     "leases": "work for the store as a whole",
     "results": "they belong to callers",
     "result_memories": "they belong to callers",
@@ -440,8 +441,8 @@ def test_the_statements_for_citus_name_every_table_of_a_space(
 
 
 def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
-    """No triggers but those that count words, the one that drops an earlier text's vectors and the one that adds
-    levels; no foreign key from a table of a space."""
+    """No triggers but those that count words or note what has changed, the one that drops an earlier text's vectors and
+    the one that adds levels; no foreign key from a table of a space."""
     [(triggers,)] = admin.execute(
         sql.SQL(
             """
@@ -459,7 +460,7 @@ def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connect
         """
     )
 
-    # Three on `words`, one on `memories`, one on `signatures`: servers of the version before must count, drop and add
-    # levels, too (0109, 0164, 0216).
-    assert triggers == 5
+    # Three on `words`, one on `memories`, four on `signatures`, three on `tags`: servers of the version before must
+    # count, drop, add levels and note what has changed, too (0109, 0164, 0216, 0233).
+    assert triggers == 11
     assert {str(table).removeprefix("faults.") for (table,) in bound} <= set(WITHOUT_SPACE)

@@ -41,6 +41,12 @@ MAY_FIRE = {
     "words_came": "counts what is not shared by audience",
     "words_went": "counts what is not shared by audience",
     "words_changed_hands": "counts what is not shared by audience",
+    "signatures_came": "notes that a memory has changed",
+    "signatures_changed": "notes that a memory has changed",
+    "signatures_went": "notes that a memory has changed",
+    "tags_came": "notes that a memory has changed",
+    "tags_changed": "notes that a memory has changed",
+    "tags_went": "notes that a memory has changed",
 }
 
 NAME = r"(?:IF NOT EXISTS )?(\w+)"

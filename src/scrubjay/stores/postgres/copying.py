@@ -22,10 +22,15 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.transaction import PostgresTransaction
-from scrubjay.stores.postgres.values import copied_line, vector_bytes, vector_of
+from scrubjay.stores.postgres.values import VectorBytes, copied_line, rows_of_bytes, vector_bytes, vector_of
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
+<<<<<<< HEAD
 from scrubjay.stores.sqlite.vector_blobs import from_blob, shortened, to_floats
+=======
+from scrubjay.stores.sqlite.filters import sizes_of
+from scrubjay.stores.sqlite.vectors import from_blob, matrix, shortened, to_floats
+>>>>>>> pg
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 
@@ -253,7 +258,8 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
             row["vector_bytes"] = row["parts"] * vector_size  # as most have; the others are counted at the end
         _take_in_memories(transaction, memories)
     elif table.name in VECTOR_TABLES:
-        vectors = [(*place, vector_bytes(from_blob(blob))) for *place, blob in rows]
+        sent = _sent([blob for *_, blob in rows])
+        vectors = [(*place, vector) for (*place, _), vector in zip(rows, sent, strict=True)]
         _copy(con, table.name, table.columns, vectors, types=VECTOR_TABLES[table.name])
     elif table.name == "archived_words":
         for (space, seq), passages in groupby(rows, key=itemgetter(0, 1)):
@@ -264,6 +270,19 @@ def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row]
             )
     else:
         _copy(con, table.name, [_column(table.name, name) for name in table.columns], _booleans(table, rows))
+
+
+def _sent(blobs: Sequence[bytes]) -> Iterable[VectorBytes]:
+    """Vectors as pgvector takes them; looked at together, if they have one length, in a twentieth of the time.
+
+    :raises EmbeddingError: if one is not made of numbers
+    """
+    dimension = len(from_blob(blobs[0]))
+    if {*map(len, blobs)} <= {*sizes_of(dimension)}:
+        vectors = matrix(blobs, dimension)
+        if vectors.any(axis=1).all():  # otherwise some may be unusable
+            return rows_of_bytes(vectors)
+    return [vector_bytes(from_blob(blob)) for blob in blobs]
 
 
 def _put_indexes_aside(transaction: PostgresTransaction) -> None:
@@ -305,9 +324,12 @@ def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str,
     _copy(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)
 
 
+_carried = itemgetter(*(NAMED.get(name, name) for name in CARRIED))
+
+
 def _words(memories: Iterable[tuple[Memory, dict[str, Any]]]) -> Iterator[Row]:
     for memory, row in memories:
-        carried = [row[NAMED.get(name, name)] for name in CARRIED]
+        carried = _carried(row)
         for passage in passages_of(memory):
             yield memory.space, memory.seq, passage.place, passage.length, passage.terms(memory.space), *carried
 

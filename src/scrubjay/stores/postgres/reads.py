@@ -14,6 +14,7 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
+from scrubjay.stores.postgres.scopes import Current
 from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts, fetched
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
@@ -57,7 +58,17 @@ class PostgresReads(Reads):
         """About how many memories are meant, and how many vectors of this length an index holds; (0, 0): nothing may
         be missed."""
 
-    def _searched(self, search: Callable[[Connection], List[T]]) -> List[T]:
+    def _at_hand(
+        self,
+        con: Connection,  # noqa: ARG002
+        restriction: Restriction,  # noqa: ARG002
+        asked: tuple[Filter, Audience],  # noqa: ARG002
+        dimension: int,  # noqa: ARG002
+    ) -> Current | None:
+        """The vectors that are meant, if they are in memory."""
+        return None
+
+    def _searched(self, search: Callable[[Connection], T]) -> T:
         """What a search finds."""
         with self._reading() as con:
             return search(con)
@@ -179,11 +190,28 @@ class PostgresReads(Reads):
         if restriction is None:
             return []
 
+        asked = (filter, audience)
+
         def near(con: Connection) -> List[Match]:
-            scope, indexed = self._extent(con, restriction, (filter, audience), len(vector), model)
-            return postgres_vectors.nearest(con, vector, restriction, limit, scope=scope, indexed=indexed, model=model)
+            if model is None and (at_hand := self._at_hand(con, restriction, asked, len(vector))):
+                return at_hand.compared(vector, limit)[0]
+            return self._near(con, vector, restriction, asked, limit=limit, model=model)
 
         return self._searched(near)
+
+    def _near(
+        self,
+        con: Connection,
+        vector: Vector,
+        restriction: Restriction,
+        asked: tuple[Filter, Audience],
+        *,
+        limit: int,
+        model: str | None = None,
+    ) -> List[Match]:
+        """The nearest, found by the server."""
+        scope, indexed = self._extent(con, restriction, asked, len(vector), model)
+        return postgres_vectors.nearest(con, vector, restriction, limit, scope=scope, indexed=indexed, model=model)
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con:

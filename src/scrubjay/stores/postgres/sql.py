@@ -172,7 +172,7 @@ def _arrays(values: Mapping[str, object]) -> dict[str, object]:
     """With lists of texts in the form that is quick to send."""
     return {
         name: Texts(value)
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+        if isinstance(value, list) and value and all(issubclass(kind, str) for kind in {*map(type, value)})
         else value
         for name, value in values.items()
     }

@@ -3,7 +3,7 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories
-words.py          finding by words, vectors.py by meaning, with signatures.py
+words.py          finding by words, vectors.py by meaning, with signatures.py; scopes.py has vectors in memory
 statistics.py     totals and what happened when, and how they are added up
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -34,9 +34,10 @@ from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, C
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads, T
+from scrubjay.stores.postgres.scopes import Current, Scopes
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.transaction import PostgresTransaction
-from scrubjay.stores.promises.memories import Checkup, List, Store, Transaction, candidates_of
+from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candidates_of
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
@@ -81,6 +82,7 @@ class PostgresStore(PostgresReads, Store):
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
         self._aside = ThreadPoolExecutor(pool_size, "scrubjay-search")  # threads are made as they are needed
+        self._scopes = Scopes(self._soon)
         self._extents: dict[Hashable, tuple[float, float]] = {}  # of scopes and indexes, and until when they are known
         if not unfinished and self.unfinished:
             self.close()
@@ -89,11 +91,14 @@ class PostgresStore(PostgresReads, Store):
     def _reading(self) -> AbstractContextManager[Connection]:
         return self._connections.reading()
 
-    def _searched(self, search: Callable[[Connection], List[T]]) -> List[T]:
+    def _searched(self, search: Callable[[Connection], T]) -> T:
         if self._replica is not None:
             with suppress(StorageError), self._replica.reading(self._connections.written) as con:
                 return search(con)
         return super()._searched(search)
+
+    def _soon(self, work: Callable[[Connection], None]) -> None:
+        self._aside.submit(self._searched, work)
 
     def _extent(
         self,
@@ -110,6 +115,12 @@ class PostgresStore(PostgresReads, Store):
             int(self._known((dimension, table), lambda: postgres_vectors.indexed(con, dimension, table))),
         )
 
+    def _at_hand(
+        self, con: Connection, restriction: Restriction, asked: tuple[Filter, Audience], dimension: int
+    ) -> Current | None:
+        size, _ = self._extent(con, restriction, asked, dimension, None)
+        return self._scopes.current(con, asked, restriction, dimension=dimension, size=size)
+
     def _known(self, of: Hashable, count: Callable[[], float]) -> float:
         known, until = self._extents.get(of, (0.0, 0.0))
         if time.monotonic() >= until:
@@ -122,18 +133,29 @@ class PostgresStore(PostgresReads, Store):
     def candidates(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
     ) -> Candidates:
-        """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
+        """On two connections: the server works on both at once, and whoever asks waits for the longer one only. With
+        vectors at hand, only words are looked for on the server."""
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return NO_CANDIDATES
-        near = self._aside.submit(self.nearest, vector, filter, audience, now=now, limit=limit)
+        asked = (filter, audience)
+        at_hand = self._searched(lambda con: self._at_hand(con, restriction, asked, len(vector)))
+        if at_hand is not None:
+            matches = self._searched(lambda con: postgres_words.match(con, text, restriction, limit))
+            near, cosines = at_hand.compared(vector, limit, [match.memory for match in matches])
+            elsewhere = [
+                match.memory for match in matches if match.memory not in cosines
+            ]  # too new, or without vectors
+            return candidates_of(matches, near, cosines | self.cosines(vector, elsewhere))
+        nearest = self._aside.submit(
+            self._searched, lambda con: self._near(con, vector, restriction, asked, limit=limit)
+        )
         try:
             found = self._searched(lambda con: postgres_words.compared(con, text, restriction, limit, vector))
         finally:
-            wait([near])
-        by_meaning = near.result()
+            wait([nearest])
         cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}
-        return candidates_of([row[:2] for row in found], by_meaning, cosines)
+        return candidates_of([row[:2] for row in found], nearest.result(), cosines)
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:

@@ -700,8 +700,8 @@ def _inserting(columns: tuple[str, ...]) -> str:
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), signed AS (
-            INSERT INTO signatures (space, memory, part, {carried}, bits)
-            SELECT space, seq, number - 1, {carried}, binary_quantize(vector)
+            INSERT INTO signatures (space, memory, part, {carried}, bits, levels)
+            SELECT space, seq, number - 1, {carried}, binary_quantize(vector), levels_of(vector)
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), waiting AS (

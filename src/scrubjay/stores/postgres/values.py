@@ -2,7 +2,8 @@
 
 text      PostgreSQL cannot keep U+0000. On the way in it becomes a non-character and a digit, as does the
           non-character itself; on the way out both become what they were. No other text is touched.
-texts     several as one array: psycopg looks at each of them twice, which takes longer than the server's work.
+texts     several as one array, all in one go: psycopg looks at each of them twice, which takes longer than the
+          server's work.
 numbers   the same for whole numbers.
 vectors   go out in pgvector's binary form: their length, two zero bytes, float32 in network order.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -21,14 +22,17 @@ from psycopg.types import TypeInfo
 from psycopg.types.string import StrBinaryDumper, StrDumperUnknown, TextBinaryLoader, TextLoader
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from scrubjay.embedders.base import Vector
 
 ESCAPE = "\ufdd0"  # a non-character: no text means anything by it
 NUL, ESCAPE_ITSELF = ESCAPE + "0", ESCAPE + "1"
 
 _ESCAPE_BYTES = ESCAPE.encode()
-_LENGTH, _BIGINT = struct.Struct(">i").pack, struct.Struct(">q").pack
-TEXT, TEXTS, BIGINT, BIGINTS = 25, 1009, 20, 1016  # numbers of these types, the same in every database
+_LENGTH = struct.Struct(">i").pack
+TEXTS, BIGINTS = 1009, 1016  # numbers of these types, the same in every database
 
 
 def kept(text: str) -> str:
@@ -68,15 +72,25 @@ class BinaryTextLoader(TextBinaryLoader):
 def fetched(
     con: psycopg.Connection[Any], statement: str, values: Sequence[object], *, binary: bool = False
 ) -> list[tuple[Any, ...]]:
-    """All rows of a statement that gives hundreds of texts, none of them in an array: psycopg reads them without asking
-    us about each, in a tenth of the time, and we look at all of them at once."""
+    """All rows of a statement that gives hundreds of texts: psycopg reads them without asking us about each, in a tenth
+    of the time, and we look at all of them at once."""
     cursor = con.cursor()
     cursor.adapters.register_loader("text", TextLoader)
     cursor.adapters.register_loader("text", TextBinaryLoader)
     rows = cursor.execute(statement, values, binary=binary).fetchall()
-    if ESCAPE not in "".join([value for row in rows for value in row if type(value) is str]):
-        return rows
-    return [tuple(given(value) if isinstance(value, str) else value for value in row) for row in rows]
+    texts = [value for row in rows for value in row if type(value) is str]
+    arrays = [value for row in rows[:1] for value in row if type(value) is list]  # which few statements give
+    if arrays:
+        texts += [
+            value for row in rows for array in row if type(array) is list for value in array if type(value) is str
+        ]
+    return [tuple(map(_given, row)) for row in rows] if ESCAPE in "".join(texts) else rows
+
+
+def _given(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_given, value)]
+    return given(value) if isinstance(value, str) else value
 
 
 class Texts(tuple[str, ...]):
@@ -86,13 +100,18 @@ class Texts(tuple[str, ...]):
 
 
 class TextsDumper(Dumper):
-    format = Format.BINARY
     oid = TEXTS
 
     def dump(self, obj: Texts) -> Buffer | None:
-        return _array(TEXT, [kept(each).encode() for each in obj])
+        texts: Sequence[str] = obj
+        if _QUOTED("".join(texts)):  # asked once for all of them
+            texts = [kept(each).translate(_IN_QUOTES) for each in texts]
+        literal = '","'.join(texts)
+        return f'{{"{literal}"}}'.encode() if texts else b"{}"
 
 
+_QUOTED = re.compile(r'["\\\0\ufdd0]').search  # what an array's literal or `kept` means something by
+_IN_QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})
 _MEANT = re.compile(r"[\\\t\n\r\0\ufdd0]").search  # by COPY, or by `kept`
 _ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
@@ -101,12 +120,14 @@ def copied_line(row: Sequence[object]) -> str:
     """A row as a line for COPY: in a third of the time that psycopg takes, which asks for each value how to send it."""
     if _MEANT("".join([one for one in row if type(one) is str])):  # asked once for all of them
         return "\t".join(map(_copied, row)) + "\n"
-    return "\t".join([one if type(one) is str else r"\N" if one is None else _copied(one) for one in row]) + "\n"
+    plain = [
+        one if type(one) is str else r"\N" if one is None else str(one) if type(one) is int else _copied(one)
+        for one in row
+    ]
+    return "\t".join(plain) + "\n"
 
 
 def _copied(value: object) -> str:
-    if type(value) is int:  # as most are
-        return str(value)
     if value is None:
         return r"\N"
     if type(value) is bytes:
@@ -123,11 +144,10 @@ class Numbers(tuple[int, ...]):
 
 
 class NumbersDumper(Dumper):
-    format = Format.BINARY
     oid = BIGINTS
 
     def dump(self, obj: Numbers) -> Buffer | None:
-        return _array(BIGINT, [_BIGINT(each) for each in obj])
+        return f"{{{','.join(map(int.__repr__, obj))}}}".encode()
 
 
 class VectorBytes(bytes):
@@ -168,10 +188,23 @@ def _array(element: int, values: Sequence[bytes]) -> bytes:
 
 def vector_bytes(vector: Vector) -> VectorBytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
+<<<<<<< HEAD
     from scrubjay.stores.sqlite.vector_blobs import check
+=======
+    return next(rows_of_bytes(vector[None]))
 
-    check(vector)
-    return VectorBytes(struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes())
+
+def rows_of_bytes(vectors: Vector) -> Iterator[VectorBytes]:
+    """Each row of an array.
+
+    :raises EmbeddingError: if they are not made of numbers
+    """
+    from scrubjay.stores.sqlite.vectors import check
+>>>>>>> pg
+
+    check(vectors)
+    head, size, data = struct.pack(">HH", vectors.shape[1], 0), 4 * vectors.shape[1], vectors.astype(">f4").tobytes()
+    return (VectorBytes(head + data[at : at + size]) for at in range(0, len(data), size))
 
 
 def all_vectors(vectors: Iterable[Vector]) -> Vectors:
@@ -183,6 +216,13 @@ def vector_of(data: bytes) -> Vector:
     import numpy as np
 
     return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
+
+
+def numbers_of(data: bytes, dimension: int) -> NDArray[np.float32]:
+    """The same of several of one length, one behind the other: a vector a row."""
+    import numpy as np
+
+    return np.frombuffer(data, dtype=">f4").reshape(-1, 1 + dimension)[:, 1:].astype(np.float32)
 
 
 def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:

@@ -92,7 +92,8 @@ def compared(
     scope = int(rows >= SMALL_ROWS)  # FTS5 counts the word that names the space, in an index that is not small
     found = fetched(
         con,
-        # words_by_term. OFFSET lets the score be taken first: what is grouped and sorted then carries no terms along.
+        # words_by_term. OFFSET lets damping and score be taken once, and first: what is grouped and sorted then carries
+        # no terms along.
         # Numbers of memories are single in the whole store, and quicker to group by than texts.
         # Then, of the best, the primary key of vectors.
         f"""
@@ -105,10 +106,11 @@ def compared(
                 SELECT space, id, created_at, seq, {score} AS score
                 FROM (
                     SELECT memories.space, memories.id, memories.created_at, memories.seq, {passages}.terms,
-                        1.2 * (0.25 + 0.75 * ({passages}.length + %s) / %s) AS damping
+                        1.2::FLOAT8 * (0.25::FLOAT8 + 0.75::FLOAT8 * ({passages}.length + %s) / %s) AS damping
                     FROM {tables}
                     WHERE {passages}.terms @@ %s::TSQUERY
                     AND {where}
+                    OFFSET 0
                 ) AS passages
                 OFFSET 0
             ) AS scored

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import datetime, timedelta
+from itertools import count, repeat
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,14 +158,15 @@ def candidates_of(
 ) -> Candidates:
     """Both findings as one, with the cosines of what words alone found."""
     words, near = dict(by_words), dict(by_meaning)
-    memories, cosines = list({**near, **words}), {**further, **near}
-    rows = {memory: row for row, memory in enumerate(memories)}
+    only_words = {memory: score for memory, score in words.items() if memory not in near}
+    memories = [*near, *only_words]
+    rows = dict(zip(memories, count()))
     return Candidates(
         memories=memories,
-        word_scores=[words.get(memory, 0.0) for memory in memories],
-        cosines=[cosines.get(memory, nan) for memory in memories],
+        word_scores=[*map(words.get, near, repeat(0.0)), *only_words.values()],
+        cosines=[*near.values(), *map(further.get, only_words, repeat(nan))],
         near=len(by_meaning),
-        by_words=[rows[memory] for memory in words],
+        by_words=[*map(rows.__getitem__, words)],
     )
 
 

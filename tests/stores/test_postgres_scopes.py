@@ -1,0 +1,330 @@
+"""What is kept in memory of a scope is what the server has, whoever has changed it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scrubjay.embedders.base import Vector
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.engine import Engine
+from scrubjay.engine.parts import engine_on
+from scrubjay.errors import Error
+from scrubjay.stores.postgres import scopes
+from scrubjay.stores.postgres import vectors as postgres_vectors
+from scrubjay.stores.postgres.filters import Restriction, restricted
+from scrubjay.stores.postgres.scopes import Scopes
+from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.values.memory import Audience, Category, Filter, Match, Scope, Sight, State
+from scrubjay.values.times import utc_now
+from tests.postgres import Stores, server_url
+from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, create_spaces, put, put_all, some
+
+pytestmark = pytest.mark.postgres
+
+WORDS = ("harbour", "cello", "rain", "tea", "ladder", "lake", "winter", "Anna", "Brandt", "key", "bread")
+MEMBER = Audience("ann", (Scope("default", Sight.SHARED),))
+FILTERS = (
+    Filter(),
+    Filter(states=frozenset(State) - {State.PURGED}, expired=None),
+    Filter(states=frozenset({State.SUPERSEDED})),
+    Filter(categories=frozenset({Category.FACT, Category.GOAL})),
+    Filter(conversation_id="a"),
+    Filter(min_importance=0.4),
+    Filter(tags=frozenset({"harbour", "rain"})),
+)
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    with closing(Stores(server_url(), "scopes")) as stores:
+        yield stores
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be read while nobody waits is waited for."""
+    monkeypatch.setattr(PostgresStore, "_soon", PostgresStore._searched)
+
+
+@pytest.fixture
+def url(stores: Stores) -> str:
+    return stores.empty()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    with closing(PostgresStore(url)) as store:
+        yield store
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows were read each time that something was."""
+    counts: list[int] = []
+    found = scopes._found
+
+    def counted(*given: Any) -> scopes.Found:
+        rows = found(*given)
+        counts.append(len(rows.ids))
+        return rows
+
+    monkeypatch.setattr(scopes, "_found", counted)
+    return counts
+
+
+def near(store: PostgresStore, filter: Filter = Filter()) -> list[str]:  # noqa: B008 -- frozen
+    return [match.memory for match in store.nearest(QUERY, filter, EVERYTHING, now=NOW, limit=9)]
+
+
+def act(jay: Engine, mine: list[str], chance: random.Random) -> None:
+    """Store, change, supersede, forget or bring back a memory, as chance will have it."""
+    text = " ".join(chance.choices(WORDS, k=chance.choice((3, 8, 900))))
+    kind = chance.choice(("store", "store", "text", "tags", "category", "forget", "recover", "many", "newer", "purge"))
+    one = chance.choice(mine) if mine else None
+    if kind == "many":
+        mine += jay.store_many([{"content": f"{text} {number}"} for number in range(5)])
+    elif kind == "store" or one is None:
+        expires = chance.choice((None, None, utc_now() + timedelta(milliseconds=chance.randrange(400))))
+        new = jay.store(
+            text,
+            conversation_id=chance.choice((None, "a", "b")),
+            importance=chance.random(),
+            tags=chance.choice(((), ("harbour",), ("harbour", "rain"))),
+            expires_at=expires,
+        )
+        mine.append(new.memory.id)
+    elif kind == "text":
+        jay.update(one, content=text)
+    elif kind == "tags":
+        jay.update(one, tags=chance.choice(((), ("rain",), ("tea",))))
+    elif kind == "category":
+        jay.update(one, category=chance.choice(list(Category)))
+    elif kind == "newer":
+        jay.supersede(old=one, new=chance.choice(mine))
+    elif kind == "recover":
+        jay.recover(one)
+    else:
+        jay.forget(one, hard=kind == "purge")
+
+
+def exactly(store: PostgresStore, vector: Vector, restriction: Restriction) -> list[Match]:
+    with store._reading() as con:
+        return postgres_vectors._exactly(con, vector, restriction, 1_000)
+
+
+def found_alike(store: PostgresStore, question: str) -> None:
+    """What is kept finds what comparing every vector on the server does."""
+    [vector] = HashingEmbedder().embed([question])
+    for filter in FILTERS:
+        for audience in (EVERYTHING, MEMBER):
+            now = utc_now()
+            restriction = restricted(filter, audience, now=now)
+            assert restriction is not None
+            while True:
+                exact = exactly(store, vector, restriction)
+                kept = store.nearest(vector, filter, audience, now=now, limit=1_000)
+                if exactly(store, vector, restriction) == exact:  # parts of long texts get their vectors meanwhile
+                    break
+            assert dict(kept) == pytest.approx(dict(exact), abs=1e-6)
+            assert [score for _, score in kept] == sorted((score for _, score in kept), reverse=True)
+
+
+def test_what_two_others_change_is_found_as_it_is(url: str, store: PostgresStore) -> None:
+    """Each in turn, one of them through a connection of its own."""
+    chance, mine = random.Random(7), list[str]()
+    with (
+        engine_on(PostgresStore(url), HashingEmbedder()) as jay,
+        engine_on(PostgresStore(url), HashingEmbedder()) as kay,
+    ):
+        for turn in range(120):
+            with suppress(Error):
+                act(chance.choice((jay, kay)), mine, chance)
+            if turn % 4 == 3:
+                found_alike(store, " ".join(chance.choices(WORDS, k=3)))
+
+    assert len(store._scopes._kept) == 2 * (len(FILTERS) - 1)  # all but the one that depends on what others say
+    assert next(iter(store._scopes._kept.values())).bytes > 0
+
+
+def test_nothing_is_missed_while_several_write(url: str, store: PostgresStore) -> None:
+    def write(seed: int) -> None:
+        chance, mine = random.Random(seed), list[str]()
+        with engine_on(PostgresStore(url), HashingEmbedder()) as jay:
+            for _ in range(40):
+                with suppress(Error):
+                    act(jay, mine, chance)
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(3)]
+    for writer in writers:
+        writer.start()
+    [vector] = HashingEmbedder().embed(["harbour rain"])
+    while any(writer.is_alive() for writer in writers):
+        for filter in FILTERS:
+            store.nearest(vector, filter, EVERYTHING, now=utc_now(), limit=50)
+    for writer in writers:
+        writer.join()
+
+    found_alike(store, "harbour rain")
+
+
+def test_a_scope_is_read_when_it_was_asked_about_before(store: PostgresStore, reads: list[int]) -> None:
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(5)))
+    near(store)
+    assert reads == []
+    near(store)
+    near(store)
+    assert reads == [5]
+    near(store, Filter(ids=frozenset({"m1"})))
+    assert reads == [5]
+
+
+def test_only_what_has_changed_is_read_again(url: str, store: PostgresStore, reads: list[int]) -> None:
+    put_all(store, (some(f"text {number}", id=f"m{number}", tags=("t",)) for number in range(5)))
+    for _ in range(2):
+        near(store, Filter(tags=frozenset({"t"})))
+    with closing(PostgresStore(url)) as other:
+        put(other, some("sixth", id="m5", tags=("t",)), [at_cosine(0.5)])
+        put(other, some("seventh", id="m6"))
+        other.flush_reads()
+    assert near(store, Filter(tags=frozenset({"t"})))[-1] == "m5"
+    assert near(store, Filter(tags=frozenset({"t"})))[-1] == "m5"
+
+    assert reads == [5, 1]
+
+
+@pytest.mark.parametrize(("name", "few"), [("MOST_MISSED", 3), ("NAMED", 3), ("MOST_BYTES", 64)])
+def test_a_scope_that_missed_or_holds_too_much_is_left_to_the_server(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, name: str, few: int
+) -> None:
+    put(store, some("text", id="m"))
+    for _ in range(2):
+        near(store)
+    monkeypatch.setattr(scopes, name, few)
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(5)))
+
+    assert len(near(store)) == 6
+    assert not store._scopes._kept
+
+
+def test_many_changed_at_once_are_not_named(store: PostgresStore, reads: list[int]) -> None:
+    for _ in range(2):
+        near(store)
+    store.rebuild()
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(150)))
+    store.rebuild()
+    with store._reading() as con:
+        assert con.execute("SELECT count(*) FROM changed_memories WHERE memory IS NULL").fetchone() != (0,)
+
+    assert len(near(store)) == 9
+    assert not store._scopes._kept
+
+
+def test_changes_that_everyone_has_seen_are_forgotten(store: PostgresStore) -> None:
+    with store._changing() as transaction:
+        transaction._con.execute(
+            "INSERT INTO tags (space, memory, tag) SELECT 'default', 1, one::TEXT FROM generate_series(1, 50) AS one"
+        )
+        transaction._con.execute("SELECT setval(pg_get_serial_sequence('changed_memories', 'number'), 12999)")
+        transaction._con.execute("DELETE FROM tags WHERE tag = '7'")
+        [(first, last)] = transaction._con.execute("SELECT min(number), max(number) FROM changed_memories")
+
+    assert (first, last) == (13_000, 13_000)
+
+
+def test_what_has_expired_meanwhile_is_left_out(store: PostgresStore) -> None:
+    put(store, some("text", id="m", expires_at=NOW + timedelta(seconds=30)))
+    put(store, some("text two", id="n"))
+    for _ in range(2):
+        near(store)
+
+    assert {*near(store)} == {"m", "n"}
+    after = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW + timedelta(seconds=60), limit=9)
+    assert [match.memory for match in after] == ["n"]
+
+
+def test_without_the_triggers_nothing_is_kept(store: PostgresStore, reads: list[int]) -> None:
+    put(store, some("text", id="m"))
+    with store._connections.apart() as con:
+        con.execute("ALTER TABLE tags DISABLE TRIGGER tags_went")
+    try:
+        assert [near(store) for _ in range(4)] == [["m"]] * 4
+        assert reads == []
+    finally:
+        with store._connections.apart() as con:
+            con.execute("ALTER TABLE tags ENABLE TRIGGER tags_went")
+
+
+def test_scopes_that_nobody_asks_about_make_room(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_all(store, (some(f"text {number}", id=f"m{number}", tags=(f"t{number}",)) for number in range(4)))
+    for number in (0, 1, 2, 2, 1, 0, 3, 3):
+        near(store, Filter(tags=frozenset({f"t{number}"})))
+    assert len(store._scopes._kept) == 4
+    monkeypatch.setattr(scopes, "MOST_BYTES", 2 * 64)
+    near(store, Filter(tags=frozenset({"t0"})))
+    store._scopes._make_room()
+    assert kept_tags(store._scopes) == ["t3", "t0"]
+    for _ in range(5):  # it is not read again for every question
+        near(store, Filter(tags=frozenset({"t1"})))
+    assert kept_tags(store._scopes) == ["t3", "t0"]
+    monkeypatch.setattr(scopes, "IDLE_SECONDS", -1.0)
+    store._scopes._make_room()
+    assert kept_tags(store._scopes) == ["t0"]
+
+
+def kept_tags(kept: Scopes) -> list[str]:
+    return [tag for ((filter, _), _) in kept._kept for tag in filter.tags]  # type: ignore[misc, has-type]
+
+
+def test_what_is_read_soon_is_waited_for_by_nobody(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = list[Callable[[], object]]()
+    monkeypatch.setattr(PostgresStore, "_soon", lambda self, work: later.append(lambda: self._searched(work)))
+    with closing(PostgresStore(url)) as store:
+        put(store, some("text", id="m"))
+        assert [near(store) for _ in range(3)] == [["m"]] * 3
+        [read] = later
+        put(store, some("text two", id="n"), [at_cosine(0.5)])
+        assert near(store) == ["m", "n"]
+        read()
+        put(store, some("text three", id="o"), [at_cosine(0.25)])
+        assert near(store) == ["m", "n", "o"]
+        [scope] = store._scopes._kept.values()
+        assert scope.read
+
+
+def test_a_scope_that_cannot_be_read_is_not_tried_again_soon(store: PostgresStore, reads: list[int]) -> None:
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(5)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(scopes, "MOST_BYTES", 4 * 64)
+        patched.setattr(postgres_vectors, "scope", lambda *_: 3.0)  # the planner may be wrong
+        for _ in range(6):
+            assert len(near(store)) == 5
+
+    assert reads == [5]
+
+
+def test_ids_of_any_text_are_read(store: PostgresStore) -> None:
+    put(store, some("text", id='a"\\,{}\0\ufdd0'))
+
+    assert [near(store) for _ in range(3)] == [['a"\\,{}\0\ufdd0']] * 3
+    assert store.get(['a"\\,{}\0\ufdd0', "b"], EVERYTHING)
+
+
+def test_a_search_takes_cosines_of_what_words_find_from_memory(store: PostgresStore) -> None:
+    create_spaces(store, "work")
+    put(store, some("harbour at night", id="m"), [at_cosine(0.25), at_cosine(0.5)], parts=2)
+    put(store, some("harbour by day", id="n"), [])
+    ask: Callable[[], object] = lambda: store.candidates(  # noqa: E731
+        "harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=9
+    )
+    by_server = ask()
+    again = ask()
+
+    assert len(store._scopes._kept) == 1
+    assert repr(again) == repr(by_server)
