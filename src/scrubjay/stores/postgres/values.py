@@ -188,9 +188,6 @@ def _array(element: int, values: Sequence[bytes]) -> bytes:
 
 def vector_bytes(vector: Vector) -> VectorBytes:
     """:raises EmbeddingError: if the vector is not made of numbers"""
-<<<<<<< HEAD
-    from scrubjay.stores.sqlite.vector_blobs import check
-=======
     return next(rows_of_bytes(vector[None]))
 
 
@@ -199,8 +196,7 @@ def rows_of_bytes(vectors: Vector) -> Iterator[VectorBytes]:
 
     :raises EmbeddingError: if they are not made of numbers
     """
-    from scrubjay.stores.sqlite.vectors import check
->>>>>>> pg
+    from scrubjay.stores.sqlite.vector_blobs import check
 
     check(vectors)
     head, size, data = struct.pack(">HH", vectors.shape[1], 0), 4 * vectors.shape[1], vectors.astype(">f4").tobytes()
