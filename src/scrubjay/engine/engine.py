@@ -418,8 +418,8 @@ class Engine:
         self, items: Iterable[NewMemory | Mapping[str, Any]]
     ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
         for batch in batches(items):
-            given = [intake.new_memory(item, {}) for item in batch]
-            yield [intake.admit(self, new) for new in given], given
+            given, caller = [intake.new_memory(item, {}) for item in batch], self.caller
+            yield [intake.admit(self, new, caller=caller) for new in given], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -941,9 +941,11 @@ class Engine:
         self.parts.indexer.finish()
         return result
 
-    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
+    def build_memory(
+        self, fields: Mapping[str, Any], *, id: str | None = None, caller: Caller | None = None
+    ) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
-        return intake.admit(self, intake.new_memory(fields, {}), id=id)
+        return intake.admit(self, intake.new_memory(fields, {}), id=id, caller=caller)
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that are taken, whoever may see them."""
