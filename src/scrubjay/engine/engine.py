@@ -941,9 +941,7 @@ class Engine:
         self.parts.indexer.finish()
         return result
 
-    def build_memory(
-        self, fields: Mapping[str, Any], *, id: str | None = None, caller: Caller | None = None
-    ) -> Memory:
+    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None, caller: Caller | None = None) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
         return intake.admit(self, intake.new_memory(fields, {}), id=id, caller=caller)
 

@@ -22,7 +22,19 @@ from scrubjay.stores.promises.memories import Store
 from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import TIMES, Audience, Caller, Filter, Link, LinkKind, Memory, Provenance, Role, State, Status
+from scrubjay.values.memory import (
+    TIMES,
+    Audience,
+    Caller,
+    Filter,
+    Link,
+    LinkKind,
+    Memory,
+    Provenance,
+    Role,
+    State,
+    Status,
+)
 from scrubjay.values.suggestions import required
 from scrubjay.values.times import iso, parse_time, read_time
 
