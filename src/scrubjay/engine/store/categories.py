@@ -189,7 +189,7 @@ SIGNS = (
          r"\b(?:married|engaged|divorced|dating|reports? to|works? (?:under|with|closely)|lives? with|looks? after|"
          r"shares? a|each other|together|mentors|supervises|leads|relationship)\b"),
     Sign("someones", Category.RELATIONSHIP,  # Emma is my …, Stefan, the user's …, Vera is the … of
-         "my our their his her ' of",
+         "my our their his her ' of*",
          r"(?:\bis|\bare|^[\w ]+,) (?:an? |like |one of )?"
          r"(?:(?:my|our|their|his|her)\b|(?:the )?\w+'s? \w|the [\w-]+ of)"),
     Sign("when", Category.EVENT,
