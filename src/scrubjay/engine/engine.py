@@ -364,9 +364,8 @@ class Engine:
 
         ids: list[str] = []
         for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
-            memories = [
-                enrich(self, memory, new, text.first) for memory, new, text in zip(admitted, given, texts, strict=True)
-            ]
+            given_out = self.parts.embedding.giving_way(zip(admitted, given, texts, strict=True))
+            memories = [enrich(self, memory, new, text.first) for memory, new, text in given_out]
             with self.records.writing() as tx:
                 self._add(tx, memories, texts)
             self.write_files(patient=True)
@@ -419,7 +418,7 @@ class Engine:
     ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
         for batch in batches(items):
             given, caller = [intake.new_memory(item, {}) for item in batch], self.caller
-            yield [intake.admit(self, new, caller=caller) for new in given], given
+            yield [intake.admit(self, new, caller=caller) for new in self.parts.embedding.giving_way(given)], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any

@@ -142,7 +142,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
     memories: list[Memory] = []
     links: list[Link] = []
     caller = engine.caller
-    for number, line in batch:
+    for number, line in engine.parts.embedding.giving_way(batch):
         try:
             plain_json.check(line)
             kind = line.get("type", "memory")
