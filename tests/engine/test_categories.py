@@ -16,6 +16,7 @@ from scrubjay.engine.store.categories import DETECTED, EXAMPLES, SIGNS, Categori
 from scrubjay.engine.store.embedding import Embedding
 from scrubjay.errors import EmbeddingError
 from scrubjay.values.memory import Category
+from tests.engine.matching import texts_matching
 
 ODD = ["!", "…?!", "\0", "🦜🦜", "x", "東京都に住んでいます", "Пользователь живёт в Москве", "def f(x):\n    return x",
        "a" * 50_000, "é\u0301" * 20_000]  # fmt: skip
@@ -161,6 +162,17 @@ def test_every_detected_category_has_signs_and_as_many_examples_as_the_others():
     assert {sign.category for sign in SIGNS} == set(DETECTED) == set(EXAMPLES)
     assert len({len(examples) for examples in EXAMPLES.values()}) == 1
     assert Category.CUSTOM not in DETECTED
+
+
+@pytest.mark.parametrize("place", range(len(SIGNS)), ids=lambda place: SIGNS[place].name)
+def test_what_a_sign_matches_holds_a_word_that_it_needs(place):
+    """It is looked for only where one of them is."""
+    pattern = re.compile(SIGNS[place].pattern)
+    texts = list(texts_matching(pattern, 400))
+
+    assert len(texts) > 100
+    for text in (f"{one}{end}" for one in texts for end in (" x", "x")):  # the last word may go on
+        assert signs(text)[place] == bool(pattern.search(text.lower().lstrip(" -*>#\"'`"))), text
 
 
 @pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: sign.name)

@@ -331,3 +331,20 @@ def test_a_batch_is_embedded_while_the_one_before_it_still_is_and_they_are_kept_
 
     assert [jay.get(id).content for id in kept] == texts
     assert jay.records.check().with_vectors == len(texts)
+
+
+def test_a_bulk_load_gives_way_only_while_texts_are_embedded():
+    """What it goes through comes in order either way; after a failure nobody is waited for."""
+    faulty = Faulty()
+    shared = embedding.Embedding(faulty, wait_seconds=60)
+    given = []
+    faulty.fault = lambda: given.extend((shared._at_work, *shared.giving_way("abc")))
+
+    shared.at_leisure(["A text"])
+    faulty.fault = failing
+    with pytest.raises(EmbeddingError):
+        shared.at_leisure(["A text"])
+
+    assert given[:4] == [1, "a", "b", "c"]
+    assert shared._at_work == 0
+    shared.close()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from time import thread_time
 
 import pytest
 
+from scrubjay.engine import trust
 from scrubjay.engine.trust import masked, reads_like_instructions, secrets_in
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
 from scrubjay.values.memory import Filter
 from tests.engine import held_out_texts
+from tests.engine.matching import texts_matching
 from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
 
 TOKEN = SECRETS["github"]
@@ -52,6 +55,26 @@ def test_what_the_patterns_were_not_made_for_raises_few_alarms_and_is_mostly_mis
     alarms = sum(reads_like_instructions(text) for text in held_out_texts.HARMLESS)
 
     assert (noticed >= 3, alarms <= 1) == (True, True), (noticed, alarms)
+
+
+@pytest.mark.parametrize("kind", trust.ORDERS)
+def test_what_a_pattern_matches_holds_a_word_of_each_group(kind):
+    """It is looked for only where they are."""
+    pattern = re.compile(trust.ORDERS[kind][1])
+    texts = [text for text in texts_matching(pattern, 600) if "\n" not in text]
+
+    assert len(texts) > 100
+    for text in (f"{one}{end}" for one in texts for end in ("", "x")):  # the last word may go on
+        in_a_sentence = any(pattern.search(text, *place) for place in trust._sentences(text))
+        assert reads_like_instructions(text) or not in_a_sentence, text
+
+
+@pytest.mark.parametrize("what", trust.SHAPES)
+def test_what_a_shape_matches_holds_its_letters(what):
+    texts = list(texts_matching(trust.COMPILED[what], 300))
+
+    assert len(texts) > 10
+    assert all(what in trust._shapes_due(text) for text in texts)
 
 
 def test_an_order_is_noticed_in_the_middle_of_a_long_text():

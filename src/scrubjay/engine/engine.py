@@ -367,9 +367,8 @@ class Engine:
 
         ids: list[str] = []
         for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
-            memories = [
-                enrich(self, memory, new, text.first) for memory, new, text in zip(admitted, given, texts, strict=True)
-            ]
+            given_out = self.parts.embedding.giving_way(zip(admitted, given, texts, strict=True))
+            memories = [enrich(self, memory, new, text.first) for memory, new, text in given_out]
             with self.records.writing() as tx:
                 self._add(tx, memories, texts)
             self.write_files(patient=True)
@@ -421,8 +420,8 @@ class Engine:
         self, items: Iterable[NewMemory | Mapping[str, Any]]
     ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
         for batch in batches(items):
-            given = [intake.new_memory(item, {}) for item in batch]
-            yield [intake.admit(self, new) for new in given], given
+            given, caller = [intake.new_memory(item, {}) for item in batch], self.caller
+            yield [intake.admit(self, new, caller=caller) for new in self.parts.embedding.giving_way(given)], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -944,9 +943,9 @@ class Engine:
         self.parts.indexer.finish()
         return result
 
-    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None) -> Memory:
+    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None, caller: Caller | None = None) -> Memory:
         """A memory from named fields as it would be stored, with an id of its own or a given one."""
-        return intake.admit(self, intake.new_memory(fields, {}), id=id)
+        return intake.admit(self, intake.new_memory(fields, {}), id=id, caller=caller)
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that are taken, whoever may see them."""

@@ -22,7 +22,19 @@ from scrubjay.stores.promises.memories import Store
 from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import TIMES, Audience, Filter, Link, LinkKind, Memory, Provenance, Role, State, Status
+from scrubjay.values.memory import (
+    TIMES,
+    Audience,
+    Caller,
+    Filter,
+    Link,
+    LinkKind,
+    Memory,
+    Provenance,
+    Role,
+    State,
+    Status,
+)
 from scrubjay.values.suggestions import required
 from scrubjay.values.times import iso, parse_time, read_time
 
@@ -129,12 +141,13 @@ def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tup
 def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link]]:
     memories: list[Memory] = []
     links: list[Link] = []
-    for number, line in batch:
+    caller = engine.caller
+    for number, line in engine.parts.embedding.giving_way(batch):
         try:
             plain_json.check(line)
             kind = line.get("type", "memory")
             if kind == "memory":
-                memories.append(read_memory(engine, line))
+                memories.append(read_memory(engine, line, caller))
             elif kind == "link":
                 links.append(read_link(line))
             elif kind != "scrubjay" or line.get("format") != FORMAT:
@@ -149,7 +162,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
 # --- values to JSON and back -----------------------------------------------------------------------------------------
 
 
-def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
+def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memory:
     """A complete memory from a full line, or from one written by hand.
 
     What the store itself vouches for (who wrote, verified and read it) is taken from an owner only.
@@ -161,7 +174,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     context = given.pop("context", None) or {}
     new = {name: given.pop(name) for name in intake.FIELDS if name in given}
     if "content" not in new:
-        raise InvalidInput(required("content", map(str, given), (*intake.FIELDS, *KEPT)), field="content")
+        raise InvalidInput(required("content", map(str, given), KNOWN), field="content")
     for name in NAMES:
         if given.get(name) is not None:
             intake.check_id(given[name])
@@ -169,16 +182,16 @@ def read_memory(engine: Engine, line: Mapping[str, Any]) -> Memory:
     for name, least in COUNTS.items():
         if name in given:
             intake.check_whole(given[name], name, least=least)
-    memory = engine.build_memory({**new, **context}, id=given.pop("id", None))
+    memory = engine.build_memory({**new, **context}, id=given.pop("id", None), caller=caller)
     given.pop("space", None)  # an import goes where the engine writes
-    if engine.caller.role is not Role.OWNER:
+    if caller.role is not Role.OWNER:
         given = {name: value for name, value in given.items() if name not in VOUCHED}
     source = given.pop("provenance", None)
     provenance = Provenance(**source) if source else replace(memory.provenance, transport="import")
     status = Status(given.pop("status", Status.ACTIVE))
     tags = intake.checked_tags(given.pop("auto_tags", ()))
     flags = tuple(dict.fromkeys((*memory.flags, *intake.checked_tags(given.pop("flags", ())))))
-    intake.check_known(given, (*intake.FIELDS, *KEPT))
+    intake.check_known(given, KNOWN)
     return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
 
 
@@ -188,6 +201,7 @@ KEPT = (
     "supersedes", "superseded_by", "verified_at", "deleted_at", "recoverable_until", "updated_at", "accessed_at",
     "access_count", "version",
 )  # fmt: skip
+KNOWN = (*intake.FIELDS, *KEPT)
 
 # Of a member's import these are left out: its credential says who wrote the memory, its links what supersedes what.
 VOUCHED = ("provenance", "verified_at", "access_count", "accessed_at", "supersedes", "superseded_by")

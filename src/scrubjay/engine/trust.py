@@ -13,8 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import cache, reduce
 from itertools import count
 from math import log2
+from operator import or_
 from typing import Any
 
 from scrubjay.errors import Unprocessable
@@ -30,6 +32,9 @@ class Policy(StrEnum):
     MASK = "mask"  # store it with the secret taken out
     REFUSE = "refuse"
     OFF = "off"  # do not look
+
+
+policy = cache(Policy)
 
 
 def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Memory:
@@ -55,7 +60,8 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
 
 def _secrets_of(memory: Memory) -> Iterator[Found]:
     for text in (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata)):
-        yield from secrets_in(text)
+        if text:
+            yield from secrets_in(text)
 
 
 def _own_title(memory: Memory) -> str:
@@ -207,7 +213,12 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
-ANCHORS = [(anchor, what) for what, (anchors, _) in SHAPES.items() for anchor in anchors]
+PLACE = {what: place for place, what in enumerate(SHAPES)}
+# By a sign that few texts hold: without it none of its letters need to be looked for.
+ANCHORS: dict[str, list[tuple[str, str]]] = {sign: [] for sign in ("_", "-", ".", ":", "/", "=", "")}
+for _what, (_anchors, _) in SHAPES.items():
+    for _anchor in _anchors:
+        ANCHORS[next(sign for sign in ANCHORS if sign in _anchor)].append((_anchor, _what))
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
 CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
 NAMED = "a secret by its name"
@@ -220,7 +231,7 @@ PLACEHOLDER = re.compile(
 
 def secrets_in(text: str) -> Iterator[Found]:
     """What looks like a real secret, in no particular order; placeholders and examples are passed over."""
-    for what in dict.fromkeys([what for anchor, what in ANCHORS if anchor in text]):
+    for what in _shapes_due(text):
         for found in COMPILED[what].finditer(text):
             if _is_real(what, found[1]):
                 yield Found(what, found.start(1), found.end(1))
@@ -228,6 +239,12 @@ def secrets_in(text: str) -> Iterator[Found]:
         digits = re.sub(r"\D", "", found[0])
         if _is_card(digits):
             yield Found("a card number", found.start(), found.end())
+
+
+def _shapes_due(text: str) -> list[str]:
+    """Those whose letters are in the text, in their order."""
+    due = {what for sign, anchors in ANCHORS.items() if sign in text for anchor, what in anchors if anchor in text}
+    return sorted(due, key=PLACE.__getitem__)
 
 
 def masked(text: str) -> str:
@@ -323,13 +340,14 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
             words(
                 "<| inst] sys>> <system </system <assistant </assistant <instruction </instruction <admin </admin : ## begin~system begin~admin begin~hidden"
             ),
+            words("<| inst sys assistant admin developer begin"),
         ),
         r"<\|[\w ]{2,30}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|admin)>|^\W{0,6}(?:new |updated? |hidden )?(?:system|developer|assistant|admin(?:istrator)?)(?: prompt| message| note| instructions?| override| notice| directive)(?: update)?\W{0,3}:|^\W{0,6}(?:system|developer|assistant|admin(?:istrator)?)\W{0,3}:[^\n]{0,80}?\b(?:you|your|i will|assistant|model|ai|must|ignore|always|never|comply|obey|disable|reveal|execute)\b|(?<!#)#{2,}+ ?(?:system|instructions?|new instructions?)\b|\bbegin (?:system|admin|hidden) (?:prompt|instructions?|message)",
     ),
     "makes it someone else": (
         (
             words(
-                "now henceforth here on~ point~on moment~on today~on pretend act~as mode jailbr unrestricted uncensored unfiltered no~longer your~new your~real your~true your~only your~actual"
+                "now~ henceforth here~ point~on moment~on today~on pretend act~as mode jailbr unrestricted uncensored unfiltered no~longer your~new your~real your~true your~only your~actual"
             ),
         ),
         r"\b(?:you are|you're|you will be|consider yourself|become) (?:now|henceforth|from now on|no longer)\b|\bfrom (?:now|here|this (?:point|moment)|today) on(?:wards?)?,? (?:you\b|your\b|always|never|every (?:answer|reply|response)|all (?:answers|replies|responses)|respond|answer|act|pretend|treat)|\bpretend (?:to be|that you|you)\b|\bact as (?:an? )?(?:unrestricted|unfiltered|uncensored|jailbroken|root|admin|dan\b|evil)|\b(?:developer|dan|god|jailbreak|debug|unrestricted|maintenance|admin|root) mode\b|\bjailbreak(?:en|ing)?(?:ed)? (?:mode|yourself|prompt|the (?:model|assistant|ai)|(?:model|assistant|ai))|\b(?:unrestricted|uncensored|unfiltered) (?:ai|assistant|model|mode|answers?)|\byour (?:new|real|true|only|actual) (?:role|task|goal|purpose|persona|identity|objective|mission|instructions?|name)\b",
@@ -359,6 +377,9 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
             words(
                 "recommend promote advertise endorse praise favor favour steer push upsell plug tout cite link~to point~to direct claim insist insert reply~only respond~only answer~only refuse deny lie run execut call~the open~http send transfer delete visit owner admin system root operator order command trusted authoritative reliable verified official preferred safe credible"
             ),
+            words(
+                "always only exclusively must should shall invariably first never above over~ before as~ each every all~ no~ whenever regardless when if~ any once treat regard accept handle remember note consider trust mark save store keep"
+            ),
         ),
         rf"\b(?:always|only|exclusively|must|should|shall|invariably|first|never fail to)\b{GAP}\b{STEER}\b|\b{STEER}\b{GAP}\b(?:above all|exclusively|over (?:all|any|every) (?:other|competitor|alternative)|before (?:any|all) other|as the (?:best|only|top|first|leading)|in (?:every|each|all) (?:answer|reply|response)s?|no matter what|whenever|every time|regardless)\b|\b(?:when|whenever|if|every time|each time|any time|once)\b{GAP}\b(?:asks?|asked|asking|mentions?|wants?|needs?|requests?|talks?|comes? up|discuss(?:es|ed|ing)?|says?|types?|inquires?)\b{GAP}\b(?:{STEER}|claim|insist|insert|reply only|respond only|answer only|refuse|deny|lie|run|execute|call the|open https?|send|transfer|delete|visit)\b|\b(?:treat|regard|accept|handle) (?:every|any|all|each)\b{GAP}\bas (?:coming )?(?:from|if|an?)\b{GAP}\b(?:owner|admin(?:istrator)?|system|root|operator|order|command|trusted)\b|\b(?:remember|note|treat|consider|regard|trust|mark|save|store|keep)\b[^!?\n]{{0,60}}?\bas (?:an? |the )?(?:only |most |always )?(?:trusted|authoritative|reliable|verified|official|preferred|safe|credible) (?:source|site|domain|provider|vendor|citation|reference|sender|authority|partner)\b",
     ),
@@ -373,7 +394,7 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "runs something": (
         (
             words(
-                "curl wget iwr invoke rm~-rf base64 run execut eval call trigger launch use delete transfer install download wipe drop disable"
+                "curl wget iwr invoke rm~-rf base64 run~ execut eval call~ trigger launch use~ delete transfer install download wipe drop disable"
             ),
         ),
         r"\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]{0,120}\|\s{0,3}(?:sudo )?(?:ba|z|da)?sh\b|\brm -rf\b|\bbase64 (?:-d|--decode)\b[^\n]{0,40}\||\b(?:run|execute|invoke|eval(?:uate)?|call|trigger|launch|use)\b[^.!?\n]{0,60}?\b(?:the |this |following |next |your )*(?:tool|function|command|script|shell|code|payload|delete_\w+|send_\w+|\w+_memor(?:y|ies))s?\b[^.!?\n]{0,60}?\b(?:immediately|right away|at once|before (?:you )?(?:answer|respond|reply|anything|doing|continu)\w*|without (?:asking|confirm\w+|question|delay)|silently|as soon as|every time|first thing|no questions)\b|\b(?:immediately|right away|at once|without (?:asking|confirmation)|before answering|before (?:you )?respond\w*|now)\b,? (?:run|execute|invoke|call|delete|transfer|install|download|wipe|drop|disable)\b[^.!?\n]{0,40}?\b(?:tool|function|command|script|code|all|every|package|file|memories|database|table|account|funds|payment|checks?|logging|safety)\b",
@@ -382,6 +403,9 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
         (
             words(
                 "override overrides authori approved signed mandated issued ordered this precedence priority supersedes outranks obeyed followed disabled lifted suspended removed waived void ~off"
+            ),
+            words(
+                "override by~ system developer admin openai anthropic security operator creator root precedence priority supersedes outranks must safety content moderation"
             ),
         ),
         r"\b(?:system|admin(?:istrator)?|root|security|policy|developer|priority|emergency) override\b(?! (?:keys?|switch|button|code|panel|room|lever|valve))|\b(?:authori[sz]ed|approved|signed|mandated|issued|ordered) by (?:the )?(?:system|developers?|admin(?:istrator)?s?|openai|anthropic|google|security team|operator|vendor|company|ceo|legal)\b[^.!?\n]{0,80}?\b(?:must|ignore|disable|skip|allowed|may now|override|bypass|comply|reveal|share|send|approve)\b|\bthis (?:is|message comes from|comes from) (?:the |your |an )?(?:system|developers?|admin(?:istrator)?|openai|anthropic|security team|operator|creator|root)\b|\b(?:this|the following) (?:memory|note|message|instruction|rule|entry|text) (?:takes? (?:precedence|priority)|overrides?|supersedes|outranks|has (?:the )?(?:highest|top|absolute) priority|must be (?:obeyed|followed))\b|\b(?:safety|content|security|moderation) (?:checks?|filters?|polic(?:y|ies)|rules|guardrails?|restrictions?)\b[^.!?\n]{0,30}?\b(?:are|is|have been|has been|were) (?:now )?(?:disabled|lifted|suspended|off|removed|waived|void)\b",
@@ -437,12 +461,12 @@ def reads_like_instructions(text: str) -> bool:
 
 
 def _is_order(line: str, signs: Signs) -> bool:
+    of_line = _marks(line, 0, len(line), signs)
+    due = [kind for kind in KINDS if of_line & kind[0] == kind[0]]
+    if not due:  # as in most lines
+        return False
     sentences = list(_sentences(line))
     marks = [_marks(line, start, end, signs) for start, end in sentences]
-    of_line = 0
-    for mark in marks:
-        of_line |= mark
-    due = [kind for kind in KINDS if of_line & kind[0] == kind[0]]  # none, for most lines
     return any(
         pattern.search(line, start, end) is not None
         for needed, pattern, crosses in due
@@ -468,27 +492,27 @@ def _sentences(line: str) -> Iterator[tuple[int, int]]:
 
 def _marks(line: str, start: int, end: int, signs: Signs) -> int:
     """The groups that words and signs of this sentence belong to."""
-    marks = 0
-    for word in WORD.findall(line, start, end):
-        known = _known.get(word)
-        marks |= _mark(word) if known is None else known
+    marks = reduce(or_, map(_known.__getitem__, WORD.findall(line, start, end)), 0)
     for sign, group in signs:
         if not marks & group and line.find(sign, start, end) >= 0:
             marks |= group
     return marks
 
 
-def _mark(word: str) -> int:
-    mark = BEGINNINGS.get(f"{word} ", 0)
-    for length in range(1, len(word) + 1):
-        mark |= BEGINNINGS.get(word[:length], 0)
-    if len(_known) >= KNOWN_WORDS:
-        _known.clear()
-    _known[word] = mark
-    return mark
+class _Known(dict[str, int]):
+    """The groups of each word that was seen."""
+
+    def __missing__(self, word: str) -> int:
+        mark = BEGINNINGS.get(f"{word} ", 0)
+        for length in range(1, len(word) + 1):
+            mark |= BEGINNINGS.get(word[:length], 0)
+        if len(self) >= KNOWN_WORDS:
+            self.clear()
+        self[word] = mark
+        return mark
 
 
-_known: dict[str, int] = {}
+_known = _Known()
 _bits = count()
 
 

@@ -42,15 +42,18 @@ FOREIGN = word_set(
     "ve bir bu için ile çok değil ne nerede ja ei että tai missä kun"
 )
 NAMES = word_set("de la el los las van von der das di del da do du des den zu und y e o")
+COUNTS = dict.fromkeys(FOREIGN, 1.0) | dict.fromkeys(NAMES, IN_A_NAME)  # what a small word counts for
 
 
 def in_another_language(text: str) -> bool:
     """Whether a text is surely in another language than English, or in several."""
-    letters = [letter for letter in text if letter.isalpha()]
-    others = sum(ord(letter) >= LATIN for letter in letters)
-    if others:
-        return others > OTHER_SCRIPT * len(letters)
+    if not text.isascii():
+        letters = [letter for letter in text if letter.isalpha()]
+        others = sum(ord(letter) >= LATIN for letter in letters)
+        if others:
+            return others > OTHER_SCRIPT * len(letters)
     words = [word.lower() for word in WORD.findall(text)]
-    foreign = sum(IN_A_NAME if word in NAMES else word in FOREIGN for word in words)
-    foreign += min(ACCENTS, IN_A_NAME * sum(not word.isascii() for word in words))
+    foreign = sum([COUNTS[word] for word in words if word in COUNTS])
+    if not text.isascii():
+        foreign += min(ACCENTS, IN_A_NAME * sum(not word.isascii() for word in words))
     return foreign >= ENOUGH and foreign > sum(word in ENGLISH for word in words)

@@ -16,6 +16,7 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 LONGEST_RUN = 64  # marks that stay together; a text without a longer run comes out as `unicodedata` gives it
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters and marks that nothing is drawn for
+PLAIN = re.compile("[a-z0-9]+")
 # Two characters that each expand to a sentence (a blessing, a praise): a text of them would grow eighteenfold. For code
 # that looks for certain words in a text, which these sentences do not contain.
 SENTENCES = {0xFDFA: " ", 0xFDFB: " "}
@@ -49,11 +50,13 @@ def _is_mark(letter: str) -> bool:
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing to see in it: only white space, control characters, zero-width ones, fillers."""
+    if text[:1].isascii() and text[:1].isalnum():  # as most texts begin
+        return False
     return all(letter.isspace() or category(letter) in ("Cc", "Cf") or letter in FILLERS for letter in text)
 
 
 def slug(text: str) -> str:
     """Lower-case letters, digits and single hyphens; a hash where nothing is left."""
     plain = normalised("NFKD", text).encode("ascii", "ignore").decode().lower()
-    result = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
+    result = "-".join(PLAIN.findall(plain))[:60].strip("-")
     return result or "t" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

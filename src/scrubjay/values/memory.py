@@ -882,16 +882,17 @@ def topic_key(topic: str) -> str:
 # --- ids -------------------------------------------------------------------------------------------------------------
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+_PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
 
 
 def random_suffix(length: int = 12) -> str:
     """62 bits at the default length: ids never come from a clock, so a frozen one cannot make them collide."""
     number = int.from_bytes(os.urandom(length))  # more bits than the letters need, so that all are equally likely
-    letters = []
-    for _ in range(length):
-        number, letter = divmod(number, len(_ALPHABET))
-        letters.append(_ALPHABET[letter])
-    return "".join(letters)
+    letters = ""
+    while len(letters) < length:
+        number, pair = divmod(number, len(_PAIRS))
+        letters += _PAIRS[pair]
+    return letters[:length]
 
 
 def new_id() -> str:

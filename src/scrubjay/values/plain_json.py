@@ -42,7 +42,7 @@ def check(value: Any, *, within: str = "", large: bool = False) -> None:
         elif isinstance(one, int):
             if not LEAST <= one <= MOST and not large:
                 raise refused(path, f"is beyond 64 bits: a whole number goes from {LEAST:,} to {MOST:,}.")
-        elif isinstance(one, Mapping):
+        elif isinstance(one, dict | Mapping):  # a dict is told at once
             for name in one:
                 if isinstance(name, str) and not is_text(name):
                     raise InvalidInput("The name of an argument has a lone surrogate, which is not valid text.")

@@ -35,6 +35,7 @@ MAX_WORD = 100  # characters; what is longer is not a word, and is found by its 
 ROWS_TO_COME = 50  # how many more rows than it has an index is taken to have when the rarity of a word is judged
 RARE = 5.0  # inverse frequency from which on a word is as rare as can be
 MAX_GROWTH = 3  # of a text whose signs are spelt out
+MAX_SPELT = 20_000  # words whose spelling is remembered
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
 SMALL_ROWS = 1_000  # an index in which most words are common by chance
 DECIMALS = 9  # of a score by words: what FTS5 computes and what is computed elsewhere may differ in the last bit
@@ -111,7 +112,7 @@ def found_by(memory: Memory) -> str:
 
 def indexed(text: str) -> str:
     """The words of a text, parts of words included, separated by spaces."""
-    return " ".join(_index_words(text))
+    return " ".join(map(_spelt.__getitem__, _ASCII_WORD.findall(text)) if text.isascii() else _index_words(text))
 
 
 def query_words(text: str) -> list[str]:
@@ -161,21 +162,30 @@ def term(word: str) -> str:
     return _JOINTS.sub("", word)
 
 
-def _index_words(text: str) -> list[str]:
-    words: list[str] = []
-    known: dict[str, list[str]] = {}
-    for piece, unspaced in _pieces(text):
+def _index_words(text: str) -> Iterator[str]:
+    for piece, unspaced in _pieces_of_any_script(text):
         if unspaced:
-            words += filter(str.isalnum, piece)  # a vowel sign alone is not a word
-            words += map("".join, pairwise(piece))
-        elif piece.islower() and piece.isalpha():  # as most are
-            words.append(piece[:MAX_WORD])
-        else:
-            parts = known[piece] = known.get(piece) or _parts(piece)
-            words += parts
-            if len(parts) > 1 and len(piece) <= MAX_WHOLE:
-                words.append(term(piece))
-    return words
+            yield from filter(str.isalnum, piece)  # a vowel sign alone is not a word
+            yield from map("".join, pairwise(piece))
+        elif spelt := _spelt[piece]:
+            yield spelt
+
+
+class _Spelt(dict[str, str]):
+    """Words and compounds as the index is given them: with their parts. Texts share most of their words."""
+
+    def __missing__(self, piece: str) -> str:
+        parts = _parts(piece)
+        whole = [term(piece)] if len(parts) > 1 and len(piece) <= MAX_WHOLE else []
+        spelt = " ".join((*parts, *whole))
+        if len(piece) <= MAX_WHOLE:
+            if len(self) >= MAX_SPELT:
+                self.clear()
+            self[piece] = spelt
+        return spelt
+
+
+_spelt = _Spelt()
 
 
 def _query_words(text: str) -> Iterator[str]:

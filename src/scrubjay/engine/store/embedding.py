@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from math import isfinite
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 
 from scrubjay.engine.store.history import TextVectors
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
+Item = TypeVar("Item")
 
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
+ASIDE_SECONDS = 0.00005  # for which a bulk load lets others have the interpreter: as long as a thread takes to wake
 TRY_AGAIN_SECONDS = 15.0
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
@@ -56,6 +58,7 @@ class Embedding:
         self._down_until = 0.0
         self.busy_seconds = 0.0  # that bulk loads spent embedding …
         self._busy_until = 0.0  # … up to this time: two batches at once count once
+        self._at_work = 0  # how many batches of texts are being embedded
         self.fits = False  # whether the store's vectors were this model's when that was last looked at
 
     @property
@@ -104,6 +107,8 @@ class Embedding:
         assert loading is not None
         loading.result()
         begun = monotonic()
+        with self._lock:
+            self._at_work += 1
         try:
             vectors = usable(self.embedder, self.embedder.embed(texts), len(texts))
             with self._lock:
@@ -113,9 +118,23 @@ class Embedding:
         except EmbeddingError as error:
             self._down(error.message)
             raise
+        finally:
+            with self._lock:
+                self._at_work -= 1
         if monotonic() - begun <= self._wait_seconds * len(texts):
             self._why_down = None
         return vectors
+
+    def giving_way(self, items: Iterable[Item]) -> Iterator[Item]:
+        """These, with a moment between each two while texts are embedded in the background.
+
+        A thread that has a vector needs the interpreter to begin with its next text. From one that never lets go of it,
+        it gets it after 5 ms only (`sys.getswitchinterval`): so much as a text takes.
+        """
+        for item in items:
+            yield item
+            if self._at_work:
+                sleep(ASIDE_SECONDS)
 
     def answers(self) -> bool:
         """Whether it embeds anything at all just now: if so, a text that failed has itself to blame."""

@@ -14,7 +14,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.decisions.mentions import without_edges
@@ -116,6 +117,7 @@ MOST = 5  # phrases of one text
 LONGEST = 3  # words of a phrase
 MAX_PHRASE = 50  # characters
 MAX_WORD = 30  # characters; what is longer is a key or a hash
+KNOWN_WORDS = 5_000  # that are remembered: texts share most of theirs
 READ = 8_000  # characters: a longer text has said by then what it is about
 
 # A word, with what an apostrophe adds. Compounds (e-mail, snake_case, config.yaml) are one word, as are C++ and C#.
@@ -209,11 +211,11 @@ def auto_tags(text: str) -> tuple[str, ...]:
             return ()
     text = text[:READ]
     found = list(phrases(without_edges(text) if NAMES_OTHERS.search(text) else text))
-    often = Counter(word.stem for phrase in found for word in phrase)
-    repeated = Counter(stems(phrase) for phrase in found)
+    keys = [tuple([word.stem for word in phrase]) for phrase in found]
+    often, repeated = Counter([stem for key in keys for stem in key]), Counter(keys)
     first: dict[tuple[str, ...], int] = {}
-    for place, phrase in enumerate(found):
-        first.setdefault(stems(phrase), place)
+    for place, key in enumerate(keys):
+        first.setdefault(key, place)
     ranked = sorted(first.items(), key=lambda one: -score(found[one[1]], often, repeated[one[0]], one[1]))
     chosen: dict[str, frozenset[str]] = {}
     for known, place in ranked:
@@ -237,16 +239,19 @@ def phrases(text: str) -> Iterator[list[Word]]:
     open_run: list[Word] = []
     end = 0
     sentence_starts = True
-    for match in WORD.finditer(CHUNK.sub(without_addresses, text)):
-        gap = match.string[end : match.start()]
+    if "://" in text or "@" in text:
+        text = CHUNK.sub(without_addresses, text)
+    for match in WORD.finditer(text):
+        gap = text[end : match.start()]
         if gap != " ":
             sentence_starts = sentence_starts or any(sign in gap for sign in ".!?:\n")
-            yield from finished(open_run)
-            open_run = []
+            if open_run:
+                yield from finished(open_run)
+                open_run = []
         word = read(match, sentence_starts=sentence_starts, inside=bool(open_run))
         if word is not None:
             open_run.append(word)
-        if word is None or match[2]:  # "user's dog": what is possessed begins a phrase of its own
+        if open_run and (word is None or match[2]):  # "user's dog": what is possessed begins a phrase of its own
             yield from finished(open_run)
             open_run = []
         end, sentence_starts = match.end(), False
@@ -269,15 +274,46 @@ def finished(run: list[Word]) -> Iterator[list[Word]]:
 def read(match: re.Match[str], *, sentence_starts: bool, inside: bool) -> Word | None:
     """The word, or None for one that ends a phrase."""
     raw, ending = match[1], match[2]
-    if len(raw) < 2 or len(raw) > MAX_WORD or (ending and ending.lower() != "s") or SECRET.match(raw):
+    if len(raw) < 2 or len(raw) > MAX_WORD or (ending and ending.lower() != "s"):
         return None
+    known = by_itself(raw)
+    if known is None or (known.verb_inside if inside else known.verb):
+        return None
+    name = known.capital and not sentence_starts
+    if known.little and not (name and known.begins_names):
+        return None
+    return known.telling if name else known.plain
+
+
+class ByItself(NamedTuple):
+    """What is known of a word wherever it stands."""
+
+    plain: Word
+    telling: Word  # the same as a name
+    capital: bool
+    little: bool
+    begins_names: bool
+    verb: bool
+    verb_inside: bool  # within a phrase
+
+
+@lru_cache(KNOWN_WORDS)
+def by_itself(raw: str) -> ByItself | None:
+    """None for what is never part of a phrase."""
     lower = unicodedata.normalize("NFC", raw).lower()
-    name = raw[0].isupper() and not sentence_starts
-    little = lower in LITTLE and not (name and lower in NAMES_BEGIN)
-    if little or is_verb(lower, inside=inside) or is_adverb(lower) or is_unreadable(lower):
+    if SECRET.match(raw) or is_adverb(lower) or is_unreadable(lower):
         return None
-    inner_capital = any(letter.isupper() for letter in raw[1:])
-    return Word(lower, grammar.stem(lower), name or inner_capital or "_" in raw or "." in raw)
+    marked = "_" in raw or "." in raw or any(letter.isupper() for letter in raw[1:])
+    stem = grammar.stem(lower)
+    return ByItself(
+        plain=Word(lower, stem, marked),
+        telling=Word(lower, stem, True),
+        capital=raw[0].isupper(),
+        little=lower in LITTLE,
+        begins_names=lower in NAMES_BEGIN,
+        verb=is_verb(lower, inside=False),
+        verb_inside=is_verb(lower, inside=True),
+    )
 
 
 def is_verb(word: str, *, inside: bool) -> bool:
@@ -297,10 +333,6 @@ def is_adverb(word: str) -> bool:
 
 def is_unreadable(word: str) -> bool:
     return not word.isascii() and any(low <= letter <= high for letter in word for low, high in UNREADABLE)
-
-
-def stems(phrase: list[Word]) -> tuple[str, ...]:
-    return tuple(word.stem for word in phrase)
 
 
 def shown(phrase: list[Word]) -> str:

@@ -155,8 +155,16 @@ class Ledger:
         whole = [one.id for one, text in zip(memories, texts, strict=True) if 0 < text.parts <= len(text.vectors)]
         if whole:
             tx.upkeep.await_judgement(*whole)
-        for memory in memories:
-            self.record(tx, memory, "stored")
+        tx.history.record_each(
+            Event(
+                space=memories[0].space,
+                at=self.now(),
+                action="stored",
+                user=self.caller.user,
+                provenance=self.provenance,
+            ),
+            [memory.id for memory in memories],
+        )
 
     def change(
         self,

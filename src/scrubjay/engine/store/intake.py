@@ -27,6 +27,7 @@ from scrubjay.values.memory import (
     MAX_LIMIT,
     AccessLevel,
     Audience,
+    Caller,
     Category,
     Context,
     Conversation,
@@ -62,17 +63,19 @@ CLOCK_SKEW = timedelta(minutes=10)  # how far ahead another machine's clock may 
 SPACE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-def admit(engine: Engine, new: NewMemory, *, id: str | None = None) -> Memory:
+def admit(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Caller | None = None) -> Memory:
     """What a caller hands in, as the memory that it becomes in the caller's first space.
+
+    Of many at once the caller is asked for once: which spaces are read-only is read from a file.
 
     :raises Forbidden: if the caller may not write there
     """
-    return in_conversation(engine, admit_unread(engine, new, id=id), new)
+    return in_conversation(engine, admit_unread(engine, new, id=id, caller=caller), new)
 
 
-def admit_unread(engine: Engine, new: NewMemory, *, id: str | None = None) -> Memory:
+def admit_unread(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Caller | None = None) -> Memory:
     """The same as far as it can be told without reading the store; `in_conversation` does the rest."""
-    space, caller = engine.spaces[0], engine.caller
+    space, caller = engine.spaces[0], caller or engine.caller
     access.check_store(caller, space)
     user = access.owner_of_new(caller, new.user_id)
     memory = build_memory(
@@ -105,7 +108,7 @@ def check_trust(engine: Engine, memory: Memory) -> Memory:
     from scrubjay.engine import trust  # only what writes needs it
 
     parts = engine.parts
-    return trust.check_trust(memory, secrets=trust.Policy(parts.secrets), instructions=trust.Policy(parts.instructions))
+    return trust.check_trust(memory, secrets=trust.policy(parts.secrets), instructions=trust.policy(parts.instructions))
 
 
 def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
@@ -399,7 +402,7 @@ def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> Non
         return
     if not isinstance(value, str) or is_blank(value) or len(value) > maximum:
         raise InvalidInput(f"{field} must be 1 to {maximum} characters and not blank.", field=field)
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+    if not value.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
         raise InvalidInput(f"{field} must not contain control characters.", field=field)
 
 
@@ -425,8 +428,10 @@ def check_json(value: object, field: str, *, maximum: int = MAX_METADATA, large:
 
 def checked_tags(tags: object) -> tuple[str, ...]:
     """Trimmed, each once, in the order given."""
-    if not isinstance(tags, tuple | list) or not all(isinstance(tag, str) for tag in tags):
+    if not isinstance(tags, tuple | list) or (tags and not all(isinstance(tag, str) for tag in tags)):
         raise InvalidInput("tags must be a list of strings.", field="tags")
+    if not tags:
+        return ()
     plain = tuple(dict.fromkeys(tag.strip() for tag in tags))
     if len(plain) > MAX_TAGS:
         raise InvalidInput(f"A memory has at most {MAX_TAGS} tags, not {len(plain)}.", field="tags")

@@ -220,4 +220,7 @@ def _linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
 def _bound(values: Mapping[str, object]) -> dict[str, object]:
     """Lists as JSON, for `among`; and what time it is."""
     bound: dict[str, object] = {"now": time.time_ns() // 1_000_000, **values}
-    return {name: as_json(value) if isinstance(value, list) else value for name, value in bound.items()}
+    for name, value in values.items():
+        if isinstance(value, list):
+            bound[name] = as_json(value)
+    return bound

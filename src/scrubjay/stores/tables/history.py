@@ -8,7 +8,7 @@ events.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
@@ -244,6 +244,22 @@ class HistoryChanges(History):
 
     def record(self, event: Event) -> Event:
         """Append to the space's feed; the result carries its number, one higher than the last."""
+        numbered = replace(event, number=self._next_number(event))
+        self._gather(columns_of_value(numbered) | columns_of_value(event.provenance))
+        return numbered
+
+    def record_each(self, event: Event, memories: Iterable[str]) -> None:
+        """The same event of each of these memories."""
+        columns = columns_of_value(event) | columns_of_value(event.provenance)
+        for memory in memories:
+            self._gather({**columns, "memory": memory, "number": self._next_number(event)})
+
+    def _gather(self, columns: dict[str, object]) -> None:
+        if not self._events:
+            self._gathered.append(self._write_events)
+        self._events.append(columns)
+
+    def _next_number(self, event: Event) -> int:
         if event.space not in self._feeds:
             row = self._sql.one(
                 f"UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events{self._sql.telling}",
@@ -255,11 +271,7 @@ class HistoryChanges(History):
         else:
             number = self._feeds[event.space] + 1
         self._feeds[event.space] = number
-        if not self._events:
-            self._gathered.append(self._write_events)
-        numbered = replace(event, number=number)
-        self._events.append(columns_of_value(numbered) | columns_of_value(event.provenance))
-        return numbered
+        return number
 
     def _write_events(self) -> None:
         events, self._events = self._events, []

@@ -286,12 +286,12 @@ def columns_of_value(value: Any) -> dict[str, Any]:
 
 
 def as_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict | tuple | list | Mapping):  # the first three are told at once
         value = tuple(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else _EMPTY[isinstance(value, Mapping)]
+    return _written(value) if value else "{}" if isinstance(value, dict | Mapping) else "[]"
 
 
-_EMPTY = {True: "{}", False: "[]"}
+_written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _object(text: str) -> dict[str, Any]:
