@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 MOST_BYTES = 32_000_000  # that all vectors in memory take: 20,000 of 384 numbers
-IDLE_SECONDS = 600.0  # a scope that nobody asks about is forgotten
+IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
 PAID_BACK = 1_000  # … and reading so many memories costs about twice what one question saves by it
 NOT_SOON = -20  # questions to go before one that had to make room is read again …
@@ -42,7 +42,7 @@ class Scopes:
     """Those of one store. Safe to call from several threads, each with its own connection."""
 
     def __init__(self, soon: Callable[[Callable[[Connection], None]], object]) -> None:
-        """`soon` does something with a connection of its own, while nobody waits for it."""
+        """`soon` does something in the background, with a connection of its own."""
         self._soon = soon
         self._lock = threading.Lock()
         self._kept: dict[Hashable, Scope] = {}  # the one that was asked about last comes last, as in the next one
