@@ -18,7 +18,7 @@ import apsw
 import pytest
 
 from scrubjay.settings import load
-from scrubjay.stores.sqlite.vector_blobs import as_floats
+from scrubjay.stores.sqlite.vectors.blobs import as_floats
 from tests.embedders.test_remote import Server
 
 

@@ -16,14 +16,15 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.stores.sqlite import large_index, postings, vec1
+from scrubjay.stores.sqlite import postings
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.large_index import Vec1Index
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vec1 import Plan
-from scrubjay.stores.sqlite.vector_blobs import to_floats
-from scrubjay.stores.sqlite.vectors import ExactIndex
+from scrubjay.stores.sqlite.vectors import large, vec1
+from scrubjay.stores.sqlite.vectors.blobs import to_floats
+from scrubjay.stores.sqlite.vectors.exact import ExactIndex
+from scrubjay.stores.sqlite.vectors.large import Vec1Index
+from scrubjay.stores.sqlite.vectors.vec1 import Plan
 from scrubjay.values import words
 from scrubjay.values.memory import Audience, Category, Filter, Scope, Sight, State
 from scrubjay.values.times import utc_now
@@ -107,8 +108,8 @@ OPENED = {
 def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(large_index, "RECENT_ROWS", 150)  # so that there are too many now and then …
-    monkeypatch.setattr(large_index, "CANDIDATES", 10_000)  # … and that none is missed for its code
+    monkeypatch.setattr(large, "RECENT_ROWS", 150)  # so that there are too many now and then …
+    monkeypatch.setattr(large, "CANDIDATES", 10_000)  # … and that none is missed for its code
     if "large" in kind:
         made_large(monkeypatch)
     path = tmp_path / "memories.db"

@@ -18,11 +18,11 @@ import pytest
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.statistics import Part
-from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.filters import sizes_of
-from scrubjay.stores.sqlite.large_index import Vec1Index
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vector_blobs import as_floats, from_blob, matrix, shortened, to_blob
+from scrubjay.stores.sqlite.vectors import vec1
+from scrubjay.stores.sqlite.vectors.blobs import as_floats, from_blob, matrix, shortened, to_blob
+from scrubjay.stores.sqlite.vectors.large import Vec1Index
 from scrubjay.values.memory import Filter, Memory, State
 from tests.conftest import sqlite_store
 from tests.stores.contract.samples import CLOSE, DIMENSION, EVERYTHING, NOW, ids, put, put_in, some, unit

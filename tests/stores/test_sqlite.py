@@ -39,7 +39,7 @@ from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vector_blobs import to_floats
+from scrubjay.stores.sqlite.vectors.blobs import to_floats
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,

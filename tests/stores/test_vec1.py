@@ -23,13 +23,13 @@ from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import large_index, vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import restricted
-from scrubjay.stores.sqlite.large_index import Recent, Unfiltered, Vec1Index
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vec1 import Plan, Table
-from scrubjay.stores.sqlite.vector_blobs import as_floats, to_blob, to_floats
+from scrubjay.stores.sqlite.vectors import large, vec1
+from scrubjay.stores.sqlite.vectors.blobs import as_floats, to_blob, to_floats
+from scrubjay.stores.sqlite.vectors.large import Recent, Unfiltered, Vec1Index
+from scrubjay.stores.sqlite.vectors.vec1 import Plan, Table
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,
@@ -336,7 +336,7 @@ def test_candidates_that_rows_filter_are_those_that_the_table_filters(mostly_one
         restriction = restricted(con, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=NOW)
         [table] = vec1.tables(con, "ready")
         for query in by_topic(100, seed=5):
-            filtered = large_index.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
+            filtered = large.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
 
             unfiltered = Unfiltered(Recent(model=None))
             found = unfiltered.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
@@ -361,7 +361,7 @@ def test_where_too_few_pass_the_table_filters_for_a_while(mostly_one_space):
 
     assert asked[:2] == [None, None]
     assert asked[2] is not None
-    assert list(waiting.values()) == [large_index.FILTERED - 1]
+    assert list(waiting.values()) == [large.FILTERED - 1]
 
 
 # --- the life of a table ---------------------------------------------------------------------------------------------
@@ -630,7 +630,7 @@ from pathlib import Path
 from scrubjay.values.memory import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.large_index import Vec1Index
+from scrubjay.stores.sqlite.vectors.large import Vec1Index
 with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]

@@ -15,8 +15,8 @@ from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vector_cache import CHUNK, memories_of
-from scrubjay.stores.sqlite.vectors import ExactIndex
+from scrubjay.stores.sqlite.vectors.cache import CHUNK, memories_of
+from scrubjay.stores.sqlite.vectors.exact import ExactIndex
 from scrubjay.stores.sqlite.words import Weighed
 from scrubjay.values.memory import (
     AccessLevel,

@@ -26,7 +26,7 @@ from scrubjay.stores.postgres.values import VectorBytes, copied_line, rows_of_by
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.filters import sizes_of
-from scrubjay.stores.sqlite.vector_blobs import from_blob, matrix, shortened, to_floats
+from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shortened, to_floats
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.memory import AccessLevel, Memory, random_suffix
 

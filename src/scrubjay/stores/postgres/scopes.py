@@ -230,7 +230,7 @@ class Current(NamedTuple):
     outdated: frozenset[str]
 
     def compared(self, vector: Vector, limit: int, also: Sequence[str] = ()) -> tuple[list[Match], dict[str, float]]:
-        from scrubjay.stores.sqlite.vector_blobs import check
+        from scrubjay.stores.sqlite.vectors.blobs import check
 
         check(vector)
         with self.scope.lock:

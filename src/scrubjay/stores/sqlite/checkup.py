@@ -14,9 +14,9 @@ import apsw
 
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.filters import WHOLE
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
+from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
@@ -57,7 +57,7 @@ def check(con: apsw.Connection, path: Path, *, deep: bool, damaged: bool, behind
 
 def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
     """What is counted, all of it at one moment."""
-    from scrubjay.stores.sqlite.vector_blobs import unusable  # numpy is not for a search by words
+    from scrubjay.stores.sqlite.vectors.blobs import unusable  # numpy is not for a search by words
 
     of_vectors = unusable(con)
     return {

@@ -448,7 +448,7 @@ def kept(model: str | None) -> Kept:
 
 
 # A vector is written in its short form, of half the bytes and an odd number of them; earlier versions wrote its numbers
-# as float32 (vector_blobs.py). Those are rewritten in the background; until then there are both.
+# as float32 (vectors/blobs.py). Those are rewritten in the background; until then there are both.
 WHOLE = "length(vector) % 4 = 0"  # whole_vectors, whole_second_vectors
 
 

@@ -176,7 +176,7 @@ class SqliteReads(Reads):
             return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
-        from scrubjay.stores.sqlite import vectors
+        from scrubjay.stores.sqlite.vectors.exact import best_cosines
 
         own = kept(model)
         with self._reading() as con:
@@ -191,7 +191,7 @@ class SqliteReads(Reads):
                 """,
                 (json.dumps(list(ids)), *own.values),
             )
-            return vectors.best_cosines(vector, rows)
+            return best_cosines(vector, rows)
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
@@ -224,7 +224,7 @@ class SqliteReads(Reads):
             return [*map(sketch_of, rows)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        from scrubjay.stores.sqlite import vector_blobs
+        from scrubjay.stores.sqlite.vectors import blobs
 
         with self._reading() as con:
             rows = con.execute(
@@ -236,8 +236,8 @@ class SqliteReads(Reads):
                 """,
                 (json.dumps(list(ids)),),
             )
-            found = ((memory, vector_blobs.from_blob(blob)) for memory, blob in rows)
-            return {memory: vector for memory, vector in found if vector_blobs.usable(vector)}
+            found = ((memory, blobs.from_blob(blob)) for memory, blob in rows)
+            return {memory: vector for memory, vector in found if blobs.usable(vector)}
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self.tally.memory_of(row) for row in rows]

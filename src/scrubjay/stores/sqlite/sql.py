@@ -153,7 +153,7 @@ class SqliteSql(Sql):
         return total
 
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        from scrubjay.stores.sqlite.vector_blobs import from_blob
+        from scrubjay.stores.sqlite.vectors.blobs import from_blob
 
         source, condition = SECOND if model is not None else FIRST
         rows = self.all(

@@ -4,8 +4,7 @@ store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories, and pages of lists
 words.py          finding by words, beside vectors with postings.py
-vectors.py        finding by meaning: near.py the best rows, vector_cache.py vectors in memory, vector_blobs.py on disk
-large_index.py    the same in a large store, with the tables of vec1.py
+vectors/          finding by meaning: exact.py; large.py in a large store, with the tables of vec1.py
 statistics.py     totals and what happened when, and how counted reads are written
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -30,7 +29,6 @@ from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
 from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction, any_asides, any_whole, restricted, views_of
@@ -38,6 +36,7 @@ from scrubjay.stores.sqlite.reads import BY_NUMBERS, SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql
 from scrubjay.stores.sqlite.statistics import write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
+from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
@@ -46,7 +45,7 @@ from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.stores.sqlite.postings import Postings
-    from scrubjay.stores.sqlite.vectors import VectorIndex
+    from scrubjay.stores.sqlite.vectors.exact import VectorIndex
 
 WRITE_TIMEOUT_SECONDS = 10.0
 
@@ -162,7 +161,7 @@ class SqliteStore(SqliteReads, Store):
 
     def _index(self, model: str | None) -> VectorIndex:
         if model not in self._indexes:
-            from scrubjay.stores.sqlite.large_index import Vec1Index
+            from scrubjay.stores.sqlite.vectors.large import Vec1Index
 
             self._indexes[model] = Vec1Index(model=model)
         return self._indexes[model]

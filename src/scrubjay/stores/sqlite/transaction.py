@@ -17,10 +17,11 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import replication, vec1
+from scrubjay.stores.sqlite import replication
 from scrubjay.stores.sqlite.filters import WHOLE, Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
+from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.words import add_passages, count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
@@ -81,9 +82,9 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _nearest(
         self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
     ) -> List[Match]:
-        from scrubjay.stores.sqlite import vectors
+        from scrubjay.stores.sqlite.vectors.exact import scan
 
-        return vectors.scan(con, vector, restriction, limit, model=model).matches()  # an index sees committed rows only
+        return scan(con, vector, restriction, limit, model=model).matches()  # an index sees committed rows only
 
     def put(
         self,
@@ -200,7 +201,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         ).fetchone()
         if row is None:
             return False
-        from scrubjay.stores.sqlite.vector_blobs import to_blob
+        from scrubjay.stores.sqlite.vectors.blobs import to_blob
 
         [seq] = row
         self._con.execute("DELETE FROM second_vectors WHERE memory = ?", (seq,))
@@ -385,7 +386,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         return int(last)
 
     def drop_unusable_vectors(self) -> int:
-        from scrubjay.stores.sqlite.vector_blobs import unusable
+        from scrubjay.stores.sqlite.vectors.blobs import unusable
 
         dropped = unusable(self._con)
         for table, memories in dropped.items():
@@ -461,7 +462,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         """Rewrite some vectors of an earlier version, at the end of their table: in place they would leave each page
         half empty. The pages that this frees are given back at once. For readers nothing has changed: what they keep in
         memory is as good."""
-        from scrubjay.stores.sqlite.vector_blobs import shortened
+        from scrubjay.stores.sqlite.vectors.blobs import shortened
 
         free = self._con.pragma("freelist_count")
         for table, columns in (("vectors", "memory, part"), ("second_vectors", "memory, part, model")):
@@ -686,7 +687,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]]) -> None:
         if not rows:
             return
-        from scrubjay.stores.sqlite.vector_blobs import to_blob
+        from scrubjay.stores.sqlite.vectors.blobs import to_blob
 
         self._con.executemany(
             """

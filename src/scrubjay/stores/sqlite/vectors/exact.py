@@ -1,7 +1,7 @@
 """Finding by meaning: the cosine of a query's vector with the vectors of the rows that a filter admits.
 
-`ExactIndex` is the reference: it compares with every vector of the scope, in memory up to a cap (vector_cache.py), else
-read from the file. In a large store large_index.py asks a table of vec1.py for the likely memories. Vectors are unit
+`ExactIndex` is the reference: it compares with every vector of the scope, in memory up to a cap (cache.py), else
+read from the file. In a large store large.py asks a table of vec1.py for the likely memories. Vectors are unit
 length, so a cosine is a dot product. A memory of several parts counts by its best one.
 """
 
@@ -22,10 +22,10 @@ import numpy as np
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, change_of, kept, of_dimension, sizes_of
-from scrubjay.stores.sqlite.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.sql import snapshot
-from scrubjay.stores.sqlite.vector_blobs import matrix
-from scrubjay.stores.sqlite.vector_cache import Cache, chunks, memories_of
+from scrubjay.stores.sqlite.vectors.blobs import matrix
+from scrubjay.stores.sqlite.vectors.cache import Cache, chunks, memories_of
+from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
 from scrubjay.values.memory import Candidates, Glimpses, Sketch

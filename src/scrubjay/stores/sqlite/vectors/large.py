@@ -21,14 +21,14 @@ import apsw
 import numpy as np
 
 from scrubjay.embedders.base import Vector
-from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, Value, among, is_small, looked_up, members
-from scrubjay.stores.sqlite.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.sql import snapshot
-from scrubjay.stores.sqlite.vector_blobs import to_floats
-from scrubjay.stores.sqlite.vector_cache import Cache, memories_of
-from scrubjay.stores.sqlite.vectors import CHANGE, ExactIndex, VectorIndex, cosines_of, scan
+from scrubjay.stores.sqlite.vectors import vec1
+from scrubjay.stores.sqlite.vectors.blobs import to_floats
+from scrubjay.stores.sqlite.vectors.cache import Cache, memories_of
+from scrubjay.stores.sqlite.vectors.exact import CHANGE, ExactIndex, VectorIndex, cosines_of, scan
+from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import Condition, View, joined
 from scrubjay.values.memory import Candidates, Glimpses, Sketch

@@ -17,8 +17,8 @@ from scrubjay.embedders.base import Vector
 from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, kept, of_dimension
-from scrubjay.stores.sqlite.near import Ints, Near, Scores, front_of
-from scrubjay.stores.sqlite.vector_blobs import read_into
+from scrubjay.stores.sqlite.vectors.blobs import read_into
+from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
 from scrubjay.values.memory import Category, Glimpses, Sketch
