@@ -532,7 +532,7 @@ def facts(
                 figures=verdict.figures(opening),
                 named=frozenset(name[: verdict.STEM] for name in names[row]),
                 names=names[row] & seldom,
-                english=verdict.told(opening).english,
+                english=verdict.english(opening),
                 vector=vector,
             )
     return known
@@ -662,8 +662,8 @@ def likelihood(
     looked = glimpses.memories
     first = [(score, glimpses.opening[looked.index(one)]) for one, score in first_few.items() if one in looked]
     reads_all = len(heard) > 1
-    in_english = sum(verdict.told(opening).english for _, opening in first)
-    english = verdict.english(query.text, words_of(query.text)) and 2 * in_english >= len(first)
+    in_english = sum(verdict.english(opening) for _, opening in first)
+    english = verdict.english(query.text) and 2 * in_english >= len(first)
     if not english and reads_all:
         heard = heard[1:]  # the second model reads other languages, the first makes little of them
     sure = verdict.likelihood(heard, similarity, words)

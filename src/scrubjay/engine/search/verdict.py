@@ -144,8 +144,9 @@ def _background() -> dict[str, Any]:
         return {name: shipped[name].astype(np.float32) / 127 for name in shipped.files}
 
 
-def english(text: str, words: Sequence[str]) -> bool:
-    """Whether a text of these words looks like English; a few words without any sign of another language do."""
+def english(text: str) -> bool:
+    """Whether a text looks like English; a few words without any sign of another language do."""
+    words = words_of(text)
     foreign = 0 if text.isascii() else sum(not word.isascii() for word in words)
     return foreign * 10 <= len(words) and (len(words) < 5 or not STOP_WORDS.isdisjoint(words))
 
@@ -192,8 +193,6 @@ class Told(NamedTuple):
     first_word: str
     first_person: float  # how much it speaks so
     second_person: float
-    asks: float
-    english: bool
 
 
 @lru_cache(TOLD_REMEMBERED)
@@ -203,8 +202,6 @@ def told(opening: str) -> Told:
         first_word=said[0] if said else "",
         first_person=speaks(FIRST_PERSON, said),
         second_person=speaks(SECOND_PERSON, said),
-        asks=asks(opening),
-        english=english(opening, said),
     )
 
 
@@ -228,7 +225,7 @@ class Asked:
         """How many signs a memory shows that it is not an answer, from 0 to 3."""
         seen = told(opening)
         told_to_somebody = 0.0 if self.says_you else seen.second_person
-        return seen.asks + told_to_somebody + self._about_another(opening, seen.first_word)
+        return asks(opening) + told_to_somebody + self._about_another(opening, seen.first_word)
 
     def _about_another(self, opening: str, first_word: str) -> float:
         if not self.names or not first_word or first_word in self.words:
