@@ -341,8 +341,10 @@ def test_candidates_that_rows_filter_are_those_that_the_table_filters(mostly_one
             unfiltered = Unfiltered(Recent(model=None))
             found = unfiltered.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
 
-            assert found is None or found == filtered
-            told += found is not None
+            if found is not None:
+                told += 1
+                assert len(found) == len(filtered)
+                assert len({*found} ^ {*filtered}) <= 4  # of those with equal codes at the cut either may stay
     assert told > 50
 
 
