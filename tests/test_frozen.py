@@ -53,6 +53,17 @@ def test_missing_and_unknown_fields_are_refused(arguments):
         Ours(**arguments)
 
 
+@pytest.mark.parametrize("body", [{"__slots__": ()}, {}])
+def test_a_subclass_stays_what_it_is(body):
+    sub = type("Sub", (Ours,), body)
+
+    made = sub(a=1, c={"x": 1})
+
+    assert (type(made), made.a, made.b, made.c) == (sub, 1, "b", {"x": 1})
+    with pytest.raises(FrozenInstanceError):
+        made.a = 2
+
+
 def test_keyword_only_means_keyword_only():
     with pytest.raises(TypeError):
         Ours(1)

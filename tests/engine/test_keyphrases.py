@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.store.enrichment import MAX_PHRASE, auto_tags
-from scrubjay.values.words import STOP_WORDS
+from scrubjay.engine.store.categories import needs, signs
+from scrubjay.engine.store.enrichment import MAX_PHRASE, auto_tags, by_itself
+from scrubjay.values.words import STOP_WORDS, _spelt, indexed
 
 
 @pytest.mark.parametrize(
@@ -134,3 +135,19 @@ def test_how_a_decision_names_others_is_not_what_it_is_about(word, named):
 
 def test_a_debate_may_be_what_a_text_is_about():
     assert "debates" in str(auto_tags("The parliament debates are long"))
+
+
+def test_what_may_be_a_code_is_not_remembered_with_other_words():
+    """Words are kept for the next text, and an erased text must not be found in them."""
+    code = "Xy7_pQ9zzTop42"
+    text = f"the door code is {code}"
+    auto_tags(text)
+    indexed(text)
+    signs(text)
+
+    kept = {*_spelt, *needs().by_word}
+
+    assert not [word for word in kept if "pq9zz" in word.lower()]
+    before = by_itself.cache_info().currsize
+    auto_tags(f"{code}8 {code}9")
+    assert by_itself.cache_info().currsize == before

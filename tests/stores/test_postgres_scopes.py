@@ -213,6 +213,58 @@ def test_a_scope_that_missed_or_holds_too_much_is_left_to_the_server(
     assert not store._scopes._kept
 
 
+def test_what_a_restored_server_does_not_know_is_forgotten(store: PostgresStore, reads: list[int]) -> None:
+    """Its changes may have the numbers of others that were seen before."""
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(5)))
+    for _ in range(2):
+        near(store)
+    with store._changing() as transaction:
+        con = transaction._con
+        con.execute("ALTER TABLE signatures DISABLE TRIGGER USER")
+        for table in ("signatures", "vectors"):
+            con.execute(f"DELETE FROM {table} WHERE memory = (SELECT seq FROM memories WHERE id = 'm0')")
+        con.execute("ALTER TABLE signatures ENABLE TRIGGER USER")
+        con.execute("UPDATE changed_memories SET mark = gen_random_uuid()")
+    put(store, some("text 5", id="m5"))
+
+    for _ in range(3):
+        assert sorted(near(store)) == ["m1", "m2", "m3", "m4", "m5"]
+    assert reads == [5, 5]
+
+
+def test_scopes_that_grow_make_room(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [Filter(tags=frozenset({tag})) for tag in ("a", "b", "c")]
+    put_all(store, (some(f"text {number}", id=f"m{number}", tags=("a", "b", "c")) for number in range(3)))
+    for filter in asked * 2:
+        near(store, filter)
+    assert len(store._scopes._kept) == 3
+    monkeypatch.setattr(scopes, "MOST_BYTES", 4 * len(QUERY) * 10)
+
+    for number in range(3, 7):
+        put(store, some(f"text {number}", id=f"m{number}", tags=("a", "b", "c")))
+        for filter in asked:
+            near(store, filter)
+    near(store, asked[2])
+
+    assert sum(scope.bytes for scope in store._scopes._kept.values()) <= scopes.MOST_BYTES
+
+
+def test_reading_that_has_failed_is_tried_again(
+    store: PostgresStore, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some("text", id="m"))
+    monkeypatch.setattr(scopes, "READ_AGAIN_SECONDS", 0)
+    soon, store._scopes._soon = store._scopes._soon, lambda work: None  # as if there was no connection for it
+    for _ in range(3):
+        near(store)
+    assert reads == []
+    store._scopes._soon = soon
+
+    near(store)
+
+    assert reads == [1]
+
+
 def test_many_changed_at_once_are_not_named(store: PostgresStore, reads: list[int]) -> None:
     for _ in range(2):
         near(store)

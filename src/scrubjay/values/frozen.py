@@ -68,9 +68,11 @@ def _field(cls: type, name: str, kind: Any, kw_only: bool) -> Field[Any]:
 
 
 def _init(made: type, fields: dict[str, Field[Any]], kw_only: bool) -> Callable[..., None]:
-    """An initialiser as written by hand: `def __init__(self, *, a, b=default)`, setting each."""
+    """An initialiser as written by hand: `def __init__(self, *, a, b=default)`, setting each. A subclass cannot become
+    the open twin, so its fields are set through the slots themselves."""
     known: dict[str, Any] = {"_unset": MISSING, "_become": _become, "_open": _open_twin(made), "_made": made}
-    parameters, lines = ["self", *(["*"] if kw_only else [])], ["_become(self, _open)"]
+    known |= {f"put_{name}": made.__dict__[name].__set__ for name in fields}
+    parameters, open_lines, slot_lines = ["self", *(["*"] if kw_only else [])], list[str](), list[str]()
     for name, one in fields.items():
         value = name
         if one.default is not MISSING:
@@ -82,8 +84,10 @@ def _init(made: type, fields: dict[str, Field[Any]], kw_only: bool) -> Callable[
             value = f"factory_{name}() if {name} is _unset else {name}"
         else:
             parameters.append(name)
-        lines.append(f"self.{name} = {value}")
-    lines.append("_become(self, _made)")
+        open_lines.append(f" self.{name} = {value}")
+        slot_lines.append(f" put_{name}(self, {value})")
+    lines = ["if self.__class__ is _made:", " _become(self, _open)", *open_lines, " _become(self, _made)"]
+    lines += ["else:", " pass", *slot_lines]
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102 - names of our own fields
     initialiser: Callable[..., None] = known["__init__"]
     return initialiser

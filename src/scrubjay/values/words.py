@@ -178,7 +178,7 @@ class _Spelt(dict[str, str]):
         parts = _parts(piece)
         whole = [term(piece)] if len(parts) > 1 and len(piece) <= MAX_WHOLE else []
         spelt = " ".join((*parts, *whole))
-        if len(piece) <= MAX_WHOLE:
+        if piece.isalpha() and len(piece) <= MAX_WHOLE:  # what may be a code or a number is not kept
             if len(self) >= MAX_SPELT:
                 self.clear()
             self[piece] = spelt

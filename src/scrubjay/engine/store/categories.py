@@ -272,9 +272,10 @@ class ByWord(dict[str, int]):
             bits |= more if word.endswith(ending) else 0
         if word[0].isdecimal():
             bits |= self._exact[DIGIT]
-        if len(self) >= KNOWN_WORDS:
-            self.clear()
-        self[word] = bits
+        if word.isalpha():  # what may be a code or a number is not kept
+            if len(self) >= KNOWN_WORDS:
+                self.clear()
+            self[word] = bits
         return bits
 
 

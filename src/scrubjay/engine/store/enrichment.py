@@ -276,7 +276,7 @@ def read(match: re.Match[str], *, sentence_starts: bool, inside: bool) -> Word |
     raw, ending = match[1], match[2]
     if len(raw) < 2 or len(raw) > MAX_WORD or (ending and ending.lower() != "s"):
         return None
-    known = by_itself(raw)
+    known = by_itself(raw) if raw.isalpha() else by_itself.__wrapped__(raw)  # a code or a number is not remembered
     if known is None or (known.verb_inside if inside else known.verb):
         return None
     name = known.capital and not sentence_starts

@@ -35,6 +35,7 @@ MOST_KNOWN = 1_000  # scopes that are kept, and of which it is known how often t
 MOST_MISSED = 1_000  # changed memories that are read by themselves
 NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql) …
 TRIGGERS = 6  # … which a database that spreads its tables may not have
+READ_AGAIN_SECONDS = 60.0  # after which reading one that was not read is tried again
 NEVER = 2**63 - 1
 
 
@@ -52,11 +53,12 @@ class Scopes:
         self, con: Connection, asked: Hashable, restriction: Restriction, *, dimension: int, size: float
     ) -> Current | None:
         """A scope as it stands, if it is in memory; `size` is about how many memories it has."""
+        self._make_room()  # others may have grown, or be idle
         if size > most_rows(dimension):
             return None
         key = (asked, dimension)
-        scope, new = self._scope(key, restriction, size)
-        if scope is not None and new:
+        scope, due = self._scope(key, restriction, size)
+        if scope is not None and due:
             self._soon(partial(self._read, key, scope, restriction))
         if scope is None or not scope.read:
             return None
@@ -67,14 +69,18 @@ class Scopes:
         return current
 
     def _scope(self, key: tuple[Hashable, int], restriction: Restriction, size: float) -> tuple[Scope | None, bool]:
-        """One that is kept, or a new one if it is worth it."""
+        """One that is kept, or a new one if it is worth it; and whether it is to be read."""
         with self._lock:
             known = self._kept.pop(key, None)
             scope = Scope(key[1]) if known is None and self._worth_it(key, restriction, size) else known
-            if scope is not None:
-                scope.asked_at = time.monotonic()
-                self._kept[key] = scope
-            return scope, known is None
+            if scope is None:
+                return None, False
+            scope.asked_at = now = time.monotonic()
+            self._kept[key] = scope
+            due = not scope.read and now >= scope.read_from
+            if due:  # tried again if the server has no connection for it just now
+                scope.read_from = now + READ_AGAIN_SECONDS
+            return scope, due
 
     def _worth_it(self, key: tuple[Hashable, int], restriction: Restriction, size: float) -> bool:
         if not restriction.follows_changes:
@@ -90,7 +96,6 @@ class Scopes:
         finally:
             if not scope.read:
                 self._forget(key, asked=NOT_AGAIN)
-        self._make_room()
 
     def _forget(self, key: Hashable, *, asked: int = 0) -> None:
         with self._lock:
@@ -121,7 +126,9 @@ class Scope:
 
         self.lock = threading.Lock()
         self.asked_at = 0.0
-        self._upto = -1  # the last change that it knows of; below 0: nothing was read yet
+        self.read_from = 0.0  # not before; what was begun may still go on
+        self._upto = -1  # the last change that it knows of; below 0: nothing was read yet …
+        self._mark = ""  # … and what tells it from one with this number in another past
         self._count = 0
         self._ids: list[str] = []
         self._rows: dict[str, list[int]] = {}
@@ -139,7 +146,7 @@ class Scope:
 
     def current(self, con: Connection, restriction: Restriction) -> Current | None:
         """With all that was committed before; None if there is too much of it."""
-        changes = _changes(con, self._upto, restriction)
+        changes = _changes(con, self._upto, self._mark, restriction)
         dimension = self._vectors.shape[1]
         missed = changes.since(self._upto) if self.read else list[int]()
         if missed is None or not (self.read or _are_noted(con)):
@@ -149,7 +156,7 @@ class Scope:
             if self._count + len(found.ids) > most_rows(dimension):
                 return None
             self._replace(missed, found)
-        self._upto = changes.last
+        self._upto, self._mark = changes.last, changes.mark
         return Current(self, restriction.unexpired_at, frozenset(changes.outdated))
 
     def compared(
@@ -241,32 +248,36 @@ class Changes(NamedTuple):
     """What the server tells of those behind a number."""
 
     last: int
+    mark: str  # of the last
+    same_past: bool  # what was known is still so: else the server was restored, or another one took over
     memories: Sequence[int | None]  # none: more than are worth naming
     outdated: Sequence[str]  # memories that are superseded for an audience
 
     def since(self, number: int) -> list[int] | None:
         """The memories that have changed; None if not all of them are known."""
         known = [memory for memory in self.memories if memory is not None]
-        # What is not there any more is of another past: a server that was restored.
-        all_told = number <= self.last <= number + NAMED and len(known) == len(self.memories) <= MOST_MISSED
-        return known if all_told else None
+        few = self.last <= number + NAMED and len(known) == len(self.memories) <= MOST_MISSED
+        return known if few and self.same_past else None
 
 
 def most_rows(dimension: int) -> int:
     return MOST_BYTES // (4 * dimension)
 
 
-def _changes(con: Connection, behind: int, restriction: Restriction) -> Changes:
+def _changes(con: Connection, behind: int, mark: str, restriction: Restriction) -> Changes:
     outdated, values = restriction.outdated or ("ARRAY[]::TEXT[]", [])
     [row] = con.execute(
         # the primary key of changed_memories
         f"""
         SELECT
-            (SELECT coalesce(max(number), 0) FROM changed_memories),
+            coalesce(last.number, 0), coalesce(last.mark::TEXT, ''),
+            coalesce((SELECT mark::TEXT FROM changed_memories WHERE number = %s), '') = %s,
             ARRAY(SELECT DISTINCT memory FROM changed_memories WHERE number > %s LIMIT %s),
             {outdated}
+        FROM (VALUES (1)) AS one
+        LEFT JOIN (SELECT number, mark FROM changed_memories ORDER BY number DESC LIMIT 1) AS last ON TRUE
         """,
-        (NEVER if behind < 0 else behind, MOST_MISSED + 1, *values),
+        (behind, mark, NEVER if behind < 0 else behind, MOST_MISSED + 1, *values),
     )
     return Changes(*row)
 

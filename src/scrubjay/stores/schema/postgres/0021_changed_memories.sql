@@ -6,7 +6,8 @@
 
 CREATE TABLE changed_memories (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    memory BIGINT  -- none: more than are worth naming
+    memory BIGINT,  -- none: more than are worth naming
+    mark   UUID NOT NULL DEFAULT gen_random_uuid()  -- a number may come again after a restore, this does not
 );
 
 CREATE FUNCTION note_changes() RETURNS TRIGGER
@@ -31,6 +32,13 @@ BEGIN
 END;
 $$;
 
+-- With Citus these tables may be spread, and a trigger on them cannot note anything elsewhere (citus.sql).
+DO $$
+BEGIN
+IF EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus') THEN
+    RETURN;
+END IF;
+
 CREATE TRIGGER signatures_came AFTER INSERT ON signatures
 REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changes();
 
@@ -48,3 +56,6 @@ REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_change
 
 CREATE TRIGGER tags_went AFTER DELETE ON tags
 REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changes();
+
+END;
+$$;
