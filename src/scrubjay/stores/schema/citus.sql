@@ -1,8 +1,7 @@
 -- For Citus: run once, as the store's owner, with `SET search_path = scrubjay`, after scrubjay has made the schema and
 -- before anything is stored. Everything of a space lies on one shard; what belongs to no space lies on every node.
 -- The triggers on `words` and `signatures` write rows of the same space: allow them with `SET citus.enable_unsafe_triggers = on`.
--- Those that note changes in `changed_memories` cannot be spread: without them no vectors are kept in memory. Where Citus was
--- installed before scrubjay's schema they are not made.
+-- Those that note changes in `changed_memories` cannot be spread: without them no vectors are kept in memory.
 
 DROP TRIGGER IF EXISTS signatures_came ON signatures;
 DROP TRIGGER IF EXISTS signatures_changed ON signatures;

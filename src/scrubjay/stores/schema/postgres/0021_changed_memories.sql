@@ -32,13 +32,6 @@ BEGIN
 END;
 $$;
 
--- With Citus these tables may be spread, and a trigger on them cannot note anything elsewhere (citus.sql).
-DO $$
-BEGIN
-IF EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus') THEN
-    RETURN;
-END IF;
-
 CREATE TRIGGER signatures_came AFTER INSERT ON signatures
 REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changes();
 
@@ -56,6 +49,3 @@ REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_change
 
 CREATE TRIGGER tags_went AFTER DELETE ON tags
 REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changes();
-
-END;
-$$;
