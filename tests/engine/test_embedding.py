@@ -85,6 +85,24 @@ def test_a_slow_embedder_is_waited_for_once_and_then_known_to_be_down(open_engin
         never.set()
 
 
+def test_a_model_that_was_late_because_it_was_loading_is_asked_again(open_engine):
+    """Else a session that begins on a busy machine would search by words alone for its first quarter of a minute."""
+    late, wait_seconds = threading.Event(), 2.0
+
+    class Loading(Faulty):
+        def load(self, progress=None):
+            late.wait(wait_seconds / 2)  # nothing sets it yet: half of the time is gone
+
+    embedder = Loading(lambda: late.wait(60))
+    jay = open_engine(embedder, wait_seconds=wait_seconds)
+    assert jay.search("boiler").degraded == "The embedding model did not answer in time."
+    late.set()
+
+    stored = jay.store("The spare key hangs behind the boiler")
+
+    assert stored.degraded is None
+
+
 def test_what_was_stored_without_a_vector_gets_one_when_the_embedder_is_back(open_engine):
     embedder = Faulty(failing)
     jay = open_engine(embedder)

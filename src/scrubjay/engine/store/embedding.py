@@ -161,11 +161,13 @@ class Embedding:
         loading, pool = self.warm(), self._pool
         if loading is None or pool is None:
             raise StorageError("The store is closed.")
+        was_loaded = loading.done()
         try:
             loading.result(timeout=self._wait_seconds)
             vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - monotonic()))
         except TimeoutError:
-            self._down("The embedding model did not answer in time.")
+            if was_loaded or not loading.done():  # what loading has left of the time says nothing of the model
+                self._down("The embedding model did not answer in time.")
             raise EmbeddingError("The embedding model did not answer in time.") from None
         except EmbeddingError as error:
             self._down(error.message)
