@@ -119,7 +119,7 @@ class Sign:
     """Something in the grammar that speaks for a category; how loudly, and against which others, is fitted.
 
     It is looked for where the text holds one of the words that it needs: each match has one of them. `must` is a word,
-    `prefer*` one that begins so, `*ed` one that ends so; what is no word (`/`) is looked for as it is. A sign that
+    `prefer*` the beginning of one, `*ed` its end; punctuation (`/`) is looked for as it is. A sign that
     stands at the very beginning (`^`) needs none.
     """
 

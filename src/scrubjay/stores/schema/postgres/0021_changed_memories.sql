@@ -25,7 +25,7 @@ BEGIN
     END IF;
     INSERT INTO changed_memories (memory) SELECT DISTINCT unnest(those);
     last := lastval();
-    IF last % 1000 < cardinality(those) THEN  -- who has missed more than 10,000 begins anew
+    IF last % 1000 < cardinality(those) THEN  -- whoever has missed more than 10,000 starts over
         DELETE FROM changed_memories WHERE number < last - 10000;
     END IF;
     RETURN NULL;
