@@ -153,7 +153,7 @@ def summed_up(count: int, measured: Mapping[str, float]) -> list[Figure]:
             name=f"search, {count:,} memories",
             value=measured["search, whole store, ms"],
             floor=measured["floor: search, whole store, ms"],
-            goal=SEARCH_GOALS.get(count),
+            goal_there=SEARCH_GOALS.get(count),
         ),
         Figure(
             name=f"store without embedding, {count:,} memories",
@@ -164,7 +164,7 @@ def summed_up(count: int, measured: Mapping[str, float]) -> list[Figure]:
             name=f"store without embedding and judging, {count:,} memories",
             value=measured["store without judging, ms"],
             floor=measured["floor: store, ms"],
-            goal=STORE_GOALS.get(count),
+            goal_there=STORE_GOALS.get(count),
         ),
         Figure(
             name=f"file, {count:,} memories",
@@ -180,7 +180,7 @@ def summed_up(count: int, measured: Mapping[str, float]) -> list[Figure]:
                 name=f"search, {count:,} memories, {scope}",
                 value=measured[f"search, {scope}, ms"],
                 floor=measured[f"floor: search, {scope}, ms"],
-                goal=SCOPE_GOALS[count],
+                goal_there=SCOPE_GOALS[count],
             )
             for scope in WITH_GOALS
         ]

@@ -144,7 +144,7 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
         value=count / (spent + end),
         unit="rows/s",
         floor=count / bare,
-        goal=5_000.0,
+        goal_there=5_000.0,
         more_is_better=True,
     )
 
@@ -260,7 +260,7 @@ def whole_search(store: PostgresStore, data: Data, count: int) -> list[Figure]:
                 name=f"PostgreSQL, search, {count:,} memories, {name}",
                 value=took.server + took.client,
                 floor=floor.server + floor.client,
-                goal=15.0,
+                goal_there=15.0,
             )
         )
     return figures

@@ -98,10 +98,21 @@ def test_a_figure_is_shown_beside_its_floor_what_it_was_and_its_goal() -> None:
     rate = Figure(name="copy", value=5_200.0, unit="rows/s", floor=10_400.0, goal=5_000.0, more_is_better=True)
     before = {"search": {"value": 12.0, "times": 8.0}}
 
-    assert figures.row(search, before) == [
-        "search, ms", "1.50", "6", "4", "12", "8", "≤ 5", "[red]missed[/red]"
+    assert figures.row(search, before, 2.0) == [
+        "search, ms", "1.50", "6", "4", "12", "8", "≤ 5", "", "[red]missed[/red]"
     ]  # fmt: skip
-    assert figures.row(rate, before) == ["copy, rows/s", "10,400", "5,200", "0.50", "", "", "≥ 5,000", "ok"]
+    assert figures.row(rate, before, 2.0) == ["copy, rows/s", "10,400", "5,200", "0.50", "", "", "≥ 5,000", "", "ok"]
+
+
+def test_a_goal_that_was_set_on_another_machine_is_stretched_by_how_much_slower_this_one_is() -> None:
+    small = Figure(name="search, 1,000 memories", value=2.0, floor=0.44, goal_there=1.5)
+    large = Figure(name="search, 10,000 memories", value=9.1, floor=3.6, goal_there=3.0)
+    rate = Figure(name="copy", value=2_600.0, unit="rows/s", goal_there=5_000.0, more_is_better=True)
+
+    assert figures.slowness([small, large, rate]) == pytest.approx(2.0)
+    assert figures.row(small, {}, 2.0)[-3:] == ["≤ 1.50", "≤ 3", "ok here"]
+    assert figures.row(large, {}, 2.0)[-3:] == ["≤ 3", "≤ 6", "[red]missed[/red]"]
+    assert figures.row(rate, {}, 2.0)[-3:] == ["≥ 5,000", "≥ 2,500", "ok here"]
 
 
 def test_what_figures_were_before_are_numbers() -> None:
