@@ -10,7 +10,7 @@ from scrubjay.engine.search import verdict
 from scrubjay.engine.search.ranking import Candidate
 from scrubjay.engine.search.verdict import FIRST, SIGN, STRONG, WEAK, Heard, Words, labels, rare_words
 from scrubjay.values.memory import Query, Verdict, Weights
-from scrubjay.values.pronouns import words_of
+from scrubjay.values.pronouns import WORD, words_of
 from tests.engine.columns import Glimpse, likelihood
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -225,3 +225,9 @@ def test_words_are_the_same_in_a_plain_text_and_beside_other_letters() -> None:
 
     assert words_of(plain) == words_of(f"{plain} é")[:-1]
     assert list(words_of(plain)) == ["it", "s", "o", "clock", "r", "d", "and", "cpo", "say", "hello"]
+
+
+def test_every_sign_but_a_letter_stands_between_words():
+    text = "".join(f"a{chr(sign)}B" for sign in range(128))
+
+    assert list(words_of(text)) == WORD.findall(text.lower())

@@ -24,21 +24,22 @@ SECOND_PERSON = frozenset(
 )
 
 
-_BETWEEN_WORDS = str.maketrans({sign: " " for sign in map(chr, range(128)) if not sign.isalpha()})
+_LETTERS = bytes(ord(sign.lower()) if sign.isascii() and sign.isalpha() else ord(" ") for sign in map(chr, range(256)))
 
 
 def words_of(text: str) -> Sequence[str]:
-    return _words_of_short(text) if len(text) <= SHORT else _told_apart(text)
+    return _words_of_short(text) if len(text) <= SHORT else told_apart(text)
 
 
 @lru_cache(REMEMBERED)
 def _words_of_short(text: str) -> tuple[str, ...]:
-    return tuple(_told_apart(text))
+    return tuple(told_apart(text))
 
 
-def _told_apart(text: str) -> list[str]:
-    if text.isascii():  # in half the time, and a search asks it of a hundred new texts
-        return text.lower().translate(_BETWEEN_WORDS).split()
+def told_apart(text: str) -> list[str]:
+    """The same of a text that is asked for once."""
+    if text.isascii():  # in a sixth of the time, and a search asks it of a hundred new texts
+        return text.encode().translate(_LETTERS).decode().split()
     return WORD.findall(text.lower())
 
 

@@ -24,7 +24,7 @@ from math import exp, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.values.memory import Column, Verdict
-from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
+from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, told_apart, words_of
 from scrubjay.values.words import CALENDAR, SENTENCE, STOP_WORDS, query_words
 
 if TYPE_CHECKING:
@@ -184,6 +184,7 @@ SIGN = 0.3  # what share of a score each sign takes off
 ABSENT = 0.5  # how much it counts that no one the question names is named, in a memory that does not say who speaks
 TOLD_REMEMBERED = 10_000  # openings of which it is remembered how they speak
 
+PERSONS = FIRST_PERSON | SECOND_PERSON
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
 
 
@@ -197,12 +198,11 @@ class Told(NamedTuple):
 
 @lru_cache(TOLD_REMEMBERED)
 def told(opening: str) -> Told:
-    said = words_of(opening)
-    return Told(
-        first_word=said[0] if said else "",
-        first_person=speaks(FIRST_PERSON, said),
-        second_person=speaks(SECOND_PERSON, said),
-    )
+    said = told_apart(opening)
+    first_word = said[0] if said else ""
+    if PERSONS.isdisjoint(said):  # as most are
+        return Told(first_word, 0.0, 0.0)
+    return Told(first_word, speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said))
 
 
 def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:

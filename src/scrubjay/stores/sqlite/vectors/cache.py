@@ -310,7 +310,8 @@ class Cache:
         for name, column in zip(NUMBERS, [*numbers, self._coded(kinds), self._coded(categories)], strict=True):
             self._numbers[name][place] = column
         for name, column in zip(TEXTS, (ids, valid_from, valid_until, superseded_by, openings), strict=True):
-            self._texts[name][place] = column
+            nothing = column.count(None) == len(column)  # of most; numpy is slow to find that out
+            self._texts[name][place] = None if nothing else column
         self._importance[place] = importance
         read_into(self._vectors[place], blobs)
         self._several[place] = False
