@@ -82,6 +82,15 @@ class Restriction:
         spaces = tuple(view.space for view in self.views if view.space is not None)
         return spaces if len(spaces) == len(self.views) else None
 
+    @property
+    def selects(self) -> bool:
+        """Whether it is likely that many do not pass, or some of them in several ways."""
+        asked = (
+            self.created_since, self.created_until, self.min_importance, self.max_importance,
+            self.categories, self.user, self.conversation,
+        )  # fmt: skip
+        return bool(self.by_rows) or len(self.views) > 1 or any(one is not None for one in asked)
+
     def condition(self) -> Condition:
         return joined([seen(self.views), *self._by_numbers(), *self._without(), *self.by_rows], "AND")
 

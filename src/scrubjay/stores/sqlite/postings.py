@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.stores.sqlite.filters import change_of
+from scrubjay.stores.sqlite.scopes import Scopes
 from scrubjay.stores.sqlite.words import Seen
 from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import stems_of_row
@@ -95,6 +96,7 @@ class Postings:
     """Of one store. Safe to call from several threads, each with its own connection."""
 
     def __init__(self) -> None:
+        self.scopes = Scopes()
         self._lock = threading.Lock()
         self._version = -1
         self._all = self._last = 0  # how many rows there were then, and the last of them

@@ -223,6 +223,8 @@ def _matched(
         weigh = _by_fts5(con, restriction, heavy, scope=scope, shown=shown, within=within, index=index)
     depth = limit + limit // 4
     narrowed = within is None and shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
+    if within is None and postings is not None and restriction.selects:
+        narrowed = narrowed or postings().scopes.knows(restriction)
     while True:
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
         # Where the filters take most of them out, the memories that they admit come first.
@@ -300,10 +302,7 @@ def _by_postings(
         rows = rows.of(within)
 
     def weigh(depth: int, narrowed: bool) -> tuple[Column, Column]:
-        if not narrowed:
-            return rows.best(depth)
-        admitted, values = _admitted_by(restriction)
-        return rows.of([seq for (seq,) in con.execute(admitted, values)]).best(depth)
+        return (rows.of(postings.scopes.members(con, restriction)) if narrowed else rows).best(depth)
 
     return weigh
 

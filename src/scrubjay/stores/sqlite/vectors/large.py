@@ -126,7 +126,7 @@ class Unfiltered:
     ) -> list[int] | None:
         """What the function of this name gives; None if too few pass, which is known only afterwards."""
         which = (restriction.views, restriction.states, restriction.kinds, restriction.expired)
-        if _selects(restriction) or self._is_filtered(which):
+        if restriction.selects or self._is_filtered(which):
             return None
         rows = _rows(con, table, vector, depth=depth + depth // SPARE, lists=lists)
         memories = np.array(sorted({row // vec1.PARTS for row in rows}), np.int64)
@@ -311,15 +311,6 @@ def _rows(
         f"SELECT rowid FROM {table.name}(?1, ?2) {where}", (to_floats(vector), options, *values)
     ).fetchall()
     return [rowid for (rowid,) in rows]
-
-
-def _selects(restriction: Restriction) -> bool:
-    """Whether it is likely that many do not pass, or some of them in several ways."""
-    asked = (
-        restriction.created_since, restriction.created_until, restriction.min_importance, restriction.max_importance,
-        restriction.categories, restriction.user, restriction.conversation,
-    )  # fmt: skip
-    return bool(restriction.by_rows) or len(restriction.views) > 1 or any(one is not None for one in asked)
 
 
 def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
