@@ -129,3 +129,23 @@ def test_no_more_is_kept_than_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyP
             )
             assert sum(len(one.memories) for one in known._kept.values()) == known._memories <= 10
         assert members(store, known, Filter(min_importance=0.0)) == rows(store, Filter(min_importance=0.0))
+
+
+def test_filters_of_ever_other_times_are_not_kept_for_ever(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "memories.db")) as store:
+        known = Scopes()
+        for number in range(3 * scopes.MOST_SCOPES):
+            members(store, known, Filter(created_since=utc_now() + timedelta(seconds=number)))
+
+        assert len(known._kept) == scopes.MOST_SCOPES
+
+
+@pytest.mark.parametrize("filter", [Filter(belongs_to="talk"), Filter(accessed_until=utc_now())])
+def test_what_changes_without_the_memory_is_not_remembered(tmp_path: Path, filter: Filter) -> None:
+    """Injecting a memory into a conversation and reading it leave the memory as it is."""
+    with closing(SqliteStore(tmp_path / "memories.db")) as store:
+        put(store, some("harbour"))
+        known = Scopes()
+        members(store, known, filter)
+
+        assert not known._kept

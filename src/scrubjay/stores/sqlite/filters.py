@@ -75,6 +75,7 @@ class Restriction:
     by_rows: tuple[Condition, ...]  # what only SQL can say
     few: bool  # an index of their own finds the rows that it admits
     few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
+    lasting: bool  # a memory that it admits has to be changed, or to expire, to be admitted no longer
 
     @property
     def spaces(self) -> tuple[int, ...] | None:
@@ -168,6 +169,7 @@ def restricted(
         or filter.flag is not None
         or filter.topic is not None,
         few_tags=tuple(sorted(filter.tags)) if filter.tags is not None and few_tags else None,
+        lasting=filter.belongs_to is None and filter.accessed_until is None,
     )
 
 

@@ -95,8 +95,8 @@ class Held(NamedTuple):
 class Postings:
     """Of one store. Safe to call from several threads, each with its own connection."""
 
-    def __init__(self) -> None:
-        self.scopes = Scopes()
+    def __init__(self, scopes: Scopes) -> None:
+        self.scopes = scopes
         self._lock = threading.Lock()
         self._version = -1
         self._all = self._last = 0  # how many rows there were then, and the last of them

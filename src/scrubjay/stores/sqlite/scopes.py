@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from scrubjay.stores.sqlite.filters import Restriction, Value, change_of, small_table
 from scrubjay.values.frozen import replace
 
-MOST_KEPT = 2_000_000  # memories of all scopes, 8 bytes each
+MOST_SCOPES = 100
+MOST_KEPT = 2_000_000  # memories of all of them, 8 bytes each
 MOST_CHANGED = 5_000  # memories that are looked at by themselves
 
 Ints = NDArray[np.int64]
@@ -51,7 +52,7 @@ class Scopes:
         """The memories that a restriction admits, some that have expired among them, in any order."""
         where, values = _condition(restriction)
         everything = f"{small_table(restriction)} WHERE {where}"
-        if restriction.by_rows:  # what is said elsewhere may change without the memory
+        if not restriction.lasting:
             return _found(con, everything, values)
         key = (where, *values)
         change = change_of(con)  # before anything is read: what comes meanwhile is looked at again
@@ -68,7 +69,7 @@ class Scopes:
             self._forget(key)
             self._kept[key] = scope
             self._memories += len(scope.memories)
-            while self._memories > MOST_KEPT:
+            while self._memories > MOST_KEPT or len(self._kept) > MOST_SCOPES:
                 self._forget(next(iter(self._kept)))
 
     def _forget(self, key: Key) -> None:

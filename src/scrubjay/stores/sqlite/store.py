@@ -170,7 +170,7 @@ class SqliteStore(SqliteReads, Store):
         if self._postings is None:
             from scrubjay.stores.sqlite.postings import Postings  # not for a search by words
 
-            self._postings = Postings()
+            self._postings = Postings(self._index(None).scopes)
         return self._postings
 
     def one_reader(self) -> AbstractContextManager[None]:

@@ -24,6 +24,7 @@ from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Restriction, Value, among, change_of, looked_up, seen
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.stores.tables.stems import TOKENIZER
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Column, Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
@@ -229,7 +230,7 @@ def _matched(
         # The best passages first, then their memories' filters: reading the memory of every match costs far more.
         # Where the filters take most of them out, the memories that they admit come first.
         passages = Weighed(*weigh(depth, narrowed), best)
-        found = admit(restriction, passages)
+        found = admit(replace(restriction, by_rows=()) if narrowed else restriction, passages)
         if len(found.seqs) >= limit or len(passages.rows) < depth:
             return found
         # Filters took many out, or long memories took several places each.

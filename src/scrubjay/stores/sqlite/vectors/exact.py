@@ -22,6 +22,7 @@ import numpy as np
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, change_of, kept, of_dimension, sizes_of
+from scrubjay.stores.sqlite.scopes import Scopes
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.vectors.blobs import matrix
 from scrubjay.stores.sqlite.vectors.cache import Cache, chunks, memories_of
@@ -42,7 +43,10 @@ class VectorIndex(ABC):
     All of it sees everything that is committed when it is called.
     """
 
-    model: str | None = None  # a second one, whose vectors these are
+    def __init__(self, *, model: str | None = None) -> None:
+        """`model` is a second one, whose vectors these are."""
+        self.model = model
+        self.scopes = Scopes()
 
     @abstractmethod
     def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
@@ -166,7 +170,7 @@ class ExactIndex(VectorIndex):
     """Compares with every vector of the scope: the reference, and the fastest while all fit into memory."""
 
     def __init__(self, *, cached_rows: int = CACHED_ROWS, model: str | None = None) -> None:
-        self.model = model
+        super().__init__(model=model)
         self._cached_rows = cached_rows
         self._lock = threading.Lock()  # searches take turns: one at a time saturates the memory bus already
         self._cache: Cache | None = None

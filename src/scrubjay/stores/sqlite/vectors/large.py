@@ -152,8 +152,8 @@ class Vec1Index(VectorIndex):
     """Uses the store's vec1 table where there is one of use, else compares exactly."""
 
     def __init__(self, *, few: int = SMALL, model: str | None = None) -> None:
+        super().__init__(model=model)
         self._few = few
-        self.model = model
         self._exact = ExactIndex(model=model)
         self._recent = Recent(model=model)
         self._unfiltered = Unfiltered(self._recent)
@@ -214,8 +214,16 @@ class Vec1Index(VectorIndex):
         if table is not None:
             try:
                 with snapshot(con):
+                    known = restriction.by_rows and self.scopes.knows(restriction)
                     found = near(
-                        con, table, vector, restriction, limit, recent=self._recent, unfiltered=self._unfiltered
+                        con,
+                        table,
+                        vector,
+                        restriction,
+                        limit,
+                        recent=self._recent,
+                        unfiltered=self._unfiltered,
+                        scope=self.scopes.members(con, restriction) if known else None,
                     )
                 return scan(con, vector, restriction, limit, model=self.model) if found is None else found
             except vec1.BROKEN as error:
@@ -252,10 +260,16 @@ def near(
     *,
     recent: Recent,
     unfiltered: Unfiltered,
+    scope: Ints | None,
 ) -> Near | None:
-    """The nearest among enough candidates; None if too many would be needed."""
+    """The nearest among enough candidates; None if too many would be needed. `scope` is all that the restriction may
+    admit, if that is known."""
     wanted = max(CANDIDATES, limit + limit // 4)
     depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
+    if scope is not None:
+        depth = max(depth, _deep_enough(wanted, max(len(scope), 1) / _memories(con)))
+        if depth > MOST_CANDIDATES:  # few are meant: their own vectors are read sooner
+            return recent.among(con, vector, scope, limit, restriction)
     while depth <= MOST_CANDIDATES:
         rowids = unfiltered.candidates(con, table, vector, restriction, depth=depth, lists=lists)
         if rowids is None:
@@ -265,7 +279,9 @@ def near(
             lists = table.buckets  # others may be in those that were passed over
             continue
         memories = np.unique(np.array(rowids, np.int64) // vec1.PARTS)
-        if restriction.by_rows:  # the table's numbers do not say all
+        if scope is not None:
+            memories = memories[np.isin(memories, scope)]
+        elif restriction.by_rows:  # the table's numbers do not say all
             passing = sqlite_words.admitted(con, restriction, memories.tolist())
             memories = np.fromiter((seq for seq, *_ in passing), np.int64)
         found = recent.among(con, vector, memories, max(wanted, limit), restriction)
@@ -274,9 +290,19 @@ def near(
         enough = len(found.scores) >= (wanted if restriction.by_rows else limit)
         if all_of_them or enough:
             return found.best(limit)
-        passed = max(len(found.scores), 1) / len(rowids)
-        depth = max(2 * depth, int(1.2 * wanted / passed))
+        depth = max(2 * depth, _deep_enough(wanted, max(len(found.scores), 1) / len(rowids)))
     return None
+
+
+def _deep_enough(wanted: int, share: float) -> int:
+    """How many candidates it takes, if so large a share of them passes."""
+    return int(1.2 * wanted / share)
+
+
+def _memories(con: apsw.Connection) -> int:
+    """How many there are at most."""
+    statement = "SELECT max(seq) FROM memories"
+    return looked_up(con, statement, lambda: int(con.execute(statement).get or 1))
 
 
 def candidates(
