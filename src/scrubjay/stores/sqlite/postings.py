@@ -209,7 +209,7 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[
         {visible}
         WHERE {where}
         """
-    places = _numbers(con.execute(statement, (json.dumps(stems), *values)).get)
+    places = numbers_in(con.execute(statement, (json.dumps(stems), *values)).get)
     firsts = _firsts(places)
     rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
     ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
@@ -257,7 +257,7 @@ def _scope_words(seen: Seen) -> int:
     return 0 if seen.rows < SMALL_ROWS else 1
 
 
-def _numbers(text: str | None) -> Ints:
+def numbers_in(text: str | None) -> Ints:
     """SQLite gives many numbers a third as dear as one text."""
     return np.fromstring(text or "", np.int64, sep=",")
 
@@ -281,7 +281,7 @@ class Lengths:
         memories = np.empty(0, np.int64)
         if self._change >= 0:
             statement = "SELECT group_concat(seq) FROM memories WHERE change > ?"  # memories_by_change
-            memories = _numbers(con.execute(statement, (self._change,)).get)
+            memories = numbers_in(con.execute(statement, (self._change,)).get)
         if 0 < len(memories) <= MOST_CHANGED:
             self._forget(memories)
             self._read(con, OF_MEMORIES, apsw.carray(memories))
@@ -310,7 +310,7 @@ class Lengths:
     def _read(self, con: apsw.Connection, source: str, *values: apsw.SQLiteValue) -> None:
         statement = f"SELECT group_concat(id), group_concat(length) FROM {source}"
         [(ids, read)] = con.execute(statement, values)
-        rows, lengths = _numbers(ids), _numbers(read)
+        rows, lengths = numbers_in(ids), numbers_in(read)
         if (top := int(rows.max(initial=0)) >> 8) + 1 >= len(self._first):
             longer = np.full(2 + top + top // 8, UNKNOWN, np.int32)
             longer[: len(self._first)] = self._first
