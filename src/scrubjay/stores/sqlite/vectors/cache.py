@@ -18,7 +18,7 @@ from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Kept, Restriction, kept, of_dimension
 from scrubjay.stores.sqlite.postings import numbers_in
-from scrubjay.stores.sqlite.vectors.blobs import matrix, read_into
+from scrubjay.stores.sqlite.vectors.blobs import read_into
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
@@ -171,9 +171,12 @@ class Cache:
         scores = self.cosines_of(vector, memories)
         unread = self._is_unread(memories).nonzero()[0]
         if rows := self._read(con, VECTOR, memories[unread]):
-            seqs, _, blobs = zip(*rows, strict=True)
-            places = unread[memories[unread].searchsorted(seqs)]
-            np.fmax.at(scores, places, np.vecdot(matrix(blobs, self.dimension), vector))
+            vectors = self._vectors[self._count : self._count + len(rows)]  # whose memory is there, and free
+            if len(vectors) < len(rows):
+                vectors = np.empty((len(rows), self.dimension), np.float32)
+            read_into(vectors, [row[2] for row in rows])
+            places = unread[memories[unread].searchsorted([row[0] for row in rows])]
+            np.fmax.at(scores, places, np.vecdot(vectors, vector))
         with_vectors = ~np.isnan(scores)
         memories, scores = memories[with_vectors], scores[with_vectors]
         return memories[front_of(scores.astype(np.float32), limit)]
