@@ -411,6 +411,18 @@ def make_longer(store: SqliteStore, one: Memory) -> None:
     put(store, replace(one, content="other words", version=one.version + 1), [unit(7_000), unit(int(one.id[4:]))])
 
 
+def make_the_last_longer(store: SqliteStore, one: Memory) -> None:
+    """The first of its parts comes to lie where its only one was."""
+    last = put(store, some("the last", id=f"last_{one.id}"), [unit(int(one.id[4:]))])
+    for _ in range(3):
+        assert ids(store.nearest(unit(int(one.id[4:])), Filter(), EVERYTHING, now=NOW, limit=9))[:2] == [
+            last.id,
+            one.id,
+        ]
+        store._indexes[None]._recent._cache._clear()
+    put(store, replace(last, content="more", version=2), [unit(7_000), unit(int(one.id[4:]))])
+
+
 def add_another(store: SqliteStore, one: Memory) -> None:
     put(store, some("another", id=f"new_{one.id}"), [unit(int(one.id[4:]))])
 
@@ -424,7 +436,7 @@ def exchange_rows(store: SqliteStore, one: Memory) -> None:
             con.execute("UPDATE vectors SET id = ? WHERE id = ?", (after, before))
 
 
-ACTS = (hide, put_elsewhere, archive, erase, make_longer, add_another, exchange_rows)
+ACTS = (hide, put_elsewhere, archive, erase, make_longer, make_the_last_longer, add_another, exchange_rows)
 
 
 @pytest.mark.parametrize("as_dear", [0, 10**6], ids=["each is looked for", "all are read at once"])
