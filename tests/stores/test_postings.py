@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,6 +180,50 @@ def test_what_is_added_or_changed_is_weighed_as_by_fts5(store: SqliteStore, audi
 
             assert by_words(store, question, Filter(), audience, 30) == expected
             assert store.match(question, Filter(), audience, now=NOW, limit=30) == expected
+
+
+def test_words_are_counted_on_as_fts5_counts_them(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, kept, asked = random.Random(8), store._postings_at_hand(), list[str]()
+    counting, stems = words.vocabulary, ["lake", "winter", "kingfish", "w7", "absent"]
+    monkeypatch.setattr(postings, "vocabulary", lambda *given: asked.extend(given[2]) or counting(*given))
+
+    with closing(SqliteStore(store._connections.path)) as other:
+        for number in range(40):
+            text = " ".join(
+                chance.choices(["lake", "winter", "kingfisher kingfisher", "w7"], k=chance.choice((2, 700)))
+            )
+            memory = put(chance.choice((store, other)), some(f"{text} {number}"))
+            if number % 10 == 9:
+                put(other, replace(memory, content="nothing of it", version=2))
+                asked.clear()
+            with store._reading() as con:
+                rows, _, version = words._totals(con, words.HOT)
+                expected = counting(con, words.HOT, stems)
+                assert kept.counted(con, rows, version, stems) == expected
+                kept._lengths.catch_up(con, version)
+                lengths = dict(con.execute("SELECT id, length FROM passages WHERE id > ?", (256 * memory.seq - 2_000,)))
+            known = kept._lengths.of(np.array([*lengths], np.int64), -1.0)
+            assert known.tolist() == [*lengths.values()]
+            assert number < 9 or len(asked) <= len(stems)  # once after each change
+    assert expected["kingfish"] > 20
+
+
+def test_what_is_counted_while_another_commits_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    counting, coming = words.vocabulary, [some("a bittern in the reeds")]
+
+    def as_another_commits(*given):
+        if coming:
+            with closing(SqliteStore(store._connections.path)) as other:
+                put(other, coming.pop())
+        return counting(*given)
+
+    monkeypatch.setattr(postings, "snapshot", lambda _: nullcontext())
+    monkeypatch.setattr(postings, "vocabulary", as_another_commits)
+    kept = store._postings_at_hand()
+    for _ in range(3):
+        with store._reading() as con:
+            rows, _, version = words._totals(con, words.HOT)
+            assert kept.counted(con, rows, version, ["bittern"]) == {"bittern": 1}
 
 
 def test_which_memories_hold_a_word_is_known_without_a_look(

@@ -26,8 +26,10 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import restricted
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.stores.sqlite.vectors import cache as vector_cache
 from scrubjay.stores.sqlite.vectors import large, vec1
 from scrubjay.stores.sqlite.vectors.blobs import as_floats, to_blob, to_floats
+from scrubjay.stores.sqlite.vectors.exact import scan
 from scrubjay.stores.sqlite.vectors.large import Recent, Unfiltered, Vec1Index
 from scrubjay.stores.sqlite.vectors.vec1 import Plan, Table
 from scrubjay.values.memory import (
@@ -386,6 +388,83 @@ def tend(store: SqliteStore) -> int:
     while store.tend():
         steps += 1
     return steps
+
+
+def hide(store: SqliteStore, one: Memory) -> None:
+    changed(store, one, access_level=AccessLevel.PRIVATE, context=Context(user_id="bob"))
+
+
+def put_elsewhere(store: SqliteStore, one: Memory) -> None:
+    changed(store, one, space="work")
+
+
+def archive(store: SqliteStore, one: Memory) -> None:
+    changed(store, one, status=Status.ARCHIVED)
+
+
+def erase(store: SqliteStore, one: Memory) -> None:
+    with store.writing() as tx:
+        tx.purge(one.id, at=NOW)
+
+
+def make_longer(store: SqliteStore, one: Memory) -> None:
+    put(store, replace(one, content="other words", version=one.version + 1), [unit(7_000), unit(int(one.id[4:]))])
+
+
+def make_the_last_longer(store: SqliteStore, one: Memory) -> None:
+    """The first of its parts comes to lie where its only one was."""
+    last = put(store, some("the last", id=f"last_{one.id}"), [unit(int(one.id[4:]))])
+    for _ in range(3):
+        assert ids(store.nearest(unit(int(one.id[4:])), Filter(), EVERYTHING, now=NOW, limit=9))[:2] == [
+            last.id,
+            one.id,
+        ]
+        store._indexes[None]._recent._cache._clear()
+    put(store, replace(last, content="more", version=2), [unit(7_000), unit(int(one.id[4:]))])
+
+
+def add_another(store: SqliteStore, one: Memory) -> None:
+    put(store, some("another", id=f"new_{one.id}"), [unit(int(one.id[4:]))])
+
+
+def exchange_rows(store: SqliteStore, one: Memory) -> None:
+    """As rewriting vectors does: it moves them and is no change of a memory."""
+    with closing(apsw.Connection(str(store._connections.path))) as con:
+        con.set_busy_timeout(5_000)
+        mine = con.execute("SELECT id FROM vectors WHERE memory = ?", (one.seq,)).get
+        for before, after in ((mine, 10**6), (1, mine), (10**6, 1)):
+            con.execute("UPDATE vectors SET id = ? WHERE id = ?", (after, before))
+
+
+ACTS = (hide, put_elsewhere, archive, erase, make_longer, make_the_last_longer, add_another, exchange_rows)
+
+
+@pytest.mark.parametrize("as_dear", [0, 10**6], ids=["each is looked for", "all are read at once"])
+def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store, monkeypatch, as_dear):
+    """Where vectors are and which memories pass is remembered, and nothing but vectors read of most candidates."""
+    for module in (large, vector_cache):
+        monkeypatch.setattr(module, "AS_DEAR", as_dear)
+    monkeypatch.setattr(large, "LOOKED_THROUGH", 100)  # all lists, so that none is missed
+    create_spaces(store, "work")
+    memories = fill(store, 1_100)
+    tend(store)
+    audience, asked = Audience("ann", (Scope("default", Sight.SHARED),)), {"now": NOW, "limit": 9}
+
+    for turn in range(42):
+        one = memories[20 * turn + 5]
+        for _ in range(2):
+            quick = store.nearest(unit(20 * turn + 5), Filter(), audience, **asked)
+            with store._reading() as con:
+                restriction = restricted(con, Filter(), audience, now=NOW)
+                exact = scan(con, unit(20 * turn + 5), restriction, 9).matches()
+
+            assert quick == exact
+            if one is not None:
+                ACTS[turn % len(ACTS)](store, one)
+                one = None
+
+    assert not store._indexes[None]._unfiltered._filtered
+    assert store._indexes[None]._recent._cache._count < 1_000
 
 
 def test_a_small_store_needs_no_index(store):

@@ -24,13 +24,15 @@ from numpy.typing import NDArray
 
 from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.scopes import Scopes
-from scrubjay.stores.sqlite.words import Seen
+from scrubjay.stores.sqlite.sql import snapshot
+from scrubjay.stores.sqlite.words import HOT, Seen, totals_now, vocabulary
 from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import stems_of_row
 from scrubjay.values.words import SMALL_ROWS, inverse_frequency
 
 MOST_KEPT = 2_500_000  # rows of words, 20 bytes each
 MOST_ADDED = 500  # rows that came since words were read; with more of them, all are read again
+MOST_COUNTED = 10_000  # words
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
 WHICH = 48  # bits, above which the number of a row says for which word it was read
@@ -101,6 +103,7 @@ class Postings:
         self._version = -1
         self._all = self._last = 0  # how many rows there were then, and the last of them
         self._kept: dict[tuple[str, tuple[View, ...] | None], Held] = {}
+        self._counted: dict[str, tuple[int, int]] = {}  # in how many rows a word stands, up to the last that there was
         self._added: list[Added] = []
         self._rows = 0
         self._lengths = Lengths()
@@ -111,14 +114,15 @@ class Postings:
         with self._lock:
             if version == self._version:
                 return True
-            added = self._only_added(con, rows, version)
+            added, before = self._only_added(con, rows, version), self._version
             self._all, self._version = rows, version
             if added is None:
-                self._kept, self._added, self._rows = {}, [], 0
+                self._kept, self._counted, self._added, self._rows = {}, {}, [], 0
                 self._last = con.execute("SELECT coalesce(max(id), 0) FROM passages").get
                 return False
             self._added += added
             self._last = added[-1].row
+            self._lengths.add(added, before, version)
             for key in [key for key in self._kept if key[1] is not None]:  # who sees the new rows is not looked at
                 self._rows -= len(self._kept.pop(key).rows)
             return True
@@ -130,6 +134,31 @@ class Postings:
             return None
         added = _added(con, self._last)
         return added if len(added) == more else None  # else one has come back to its former place
+
+    def counted(self, con: apsw.Connection, rows: int, version: int, stems: Sequence[str]) -> dict[str, int]:
+        """In how many rows each of these stems stands, without those in none. What was counted before is counted on;
+        FTS5 looks each one up in all of its segments. `rows` and `version` are the table's, or were a moment before."""
+        self.hold(con, rows, version)
+        with self._lock:
+            known = {stem: self._count(stem) for stem in stems} if version == self._version else {}
+        missing = [stem for stem in stems if known.get(stem) is None]
+        if missing:
+            with snapshot(con):
+                counted, current = vocabulary(con, HOT, missing), totals_now(con, HOT)[2] == version
+            known |= counted
+            with self._lock:
+                if current and version == self._version:
+                    self._counted = self._counted if len(self._counted) < MOST_COUNTED else {}
+                    self._counted |= {stem: (counted.get(stem, 0), self._last) for stem in missing}
+        return {stem: count for stem, count in known.items() if count}
+
+    def _count(self, stem: str) -> int | None:
+        count, upto = self._counted.get(stem, (None, 0))
+        if count is not None and upto < self._last:
+            since = bisect_right(self._added, upto, key=lambda one: one.row)
+            count += sum(stem in one.counts for one in self._added[since:])
+            self._counted[stem] = count, self._last
+        return count
 
     def keeps(self, stems: Iterable[str], seen: Seen) -> bool:
         with self._lock:
@@ -211,7 +240,7 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[
         {visible}
         WHERE {where}
         """
-    places = _numbers(con.execute(statement, (json.dumps(stems), *values)).get)
+    places = numbers_in(con.execute(statement, (json.dumps(stems), *values)).get)
     firsts = _firsts(places)
     rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
     ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
@@ -259,7 +288,7 @@ def _scope_words(seen: Seen) -> int:
     return 0 if seen.rows < SMALL_ROWS else 1
 
 
-def _numbers(text: str | None) -> Ints:
+def numbers_in(text: str | None) -> Ints:
     """SQLite gives many numbers a third as dear as one text."""
     return np.fromstring(text or "", np.int64, sep=",")
 
@@ -283,7 +312,7 @@ class Lengths:
         memories = np.empty(0, np.int64)
         if self._change >= 0:
             statement = "SELECT group_concat(seq) FROM memories WHERE change > ?"  # memories_by_change
-            memories = _numbers(con.execute(statement, (self._change,)).get)
+            memories = numbers_in(con.execute(statement, (self._change,)).get)
         if 0 < len(memories) <= MOST_CHANGED:
             self._forget(memories)
             self._read(con, OF_MEMORIES, apsw.carray(memories))
@@ -291,6 +320,13 @@ class Lengths:
             self._clear()
             self._read(con, "passages")
         self._version, self._change = version, change
+
+    def add(self, added: Sequence[Added], before: int, version: int) -> None:
+        """Nothing else has come between two versions of the table."""
+        if self._version == before:
+            rows = np.array([one.row for one in added], np.int64)
+            self._note(rows, np.array([one.counts.total() for one in added], np.int64))
+            self._version = version
 
     def of(self, rows: Ints, usual: float) -> Floats:
         """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
@@ -312,13 +348,17 @@ class Lengths:
     def _read(self, con: apsw.Connection, source: str, *values: apsw.SQLiteValue) -> None:
         statement = f"SELECT group_concat(id), group_concat(length) FROM {source}"
         [(ids, read)] = con.execute(statement, values)
-        rows, lengths = _numbers(ids), _numbers(read)
+        self._note(numbers_in(ids), numbers_in(read))
+
+    def _note(self, rows: Ints, lengths: Ints) -> None:
         if (top := int(rows.max(initial=0)) >> 8) + 1 >= len(self._first):
             longer = np.full(2 + top + top // 8, UNKNOWN, np.int32)
             longer[: len(self._first)] = self._first
             self._first = longer
         first = rows & 255 == 0
         self._first[rows[first] >> 8] = lengths[first]
+        if first.all():
+            return
         further_rows = np.concatenate((self._further_rows, rows[~first]))
         order = further_rows.argsort()
         self._further_rows = further_rows[order]

@@ -159,7 +159,9 @@ class SqliteReads(Reads):
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con:
-            return sqlite_words.rarities(con, words, views_of(con, audience), sees_all=audience.sees_all)
+            views, postings = views_of(con, audience), self._postings
+            known = None if postings is None else lambda: postings
+            return sqlite_words.rarities(con, words, views, sees_all=audience.sees_all, postings=known)
 
     def nearest(
         self,

@@ -76,6 +76,7 @@ class Weighed(NamedTuple):
 
 
 Admit = Callable[[Restriction, Weighed], Found]
+Count = Callable[[Sequence[str]], dict[str, int]]  # in how many rows each of these stems stands
 Weigh = Callable[[int, bool], tuple[Column, Column]]  # so many of the best; only of memories that pass, or of all
 
 
@@ -208,7 +209,7 @@ def _matched(
     postings: Callable[[], Postings] | None = None,
 ) -> Found:
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
-    frequencies = _frequencies(con, query_words(text), shown, index)
+    frequencies = _frequencies(con, query_words(text), shown, _counting(con, index, postings), index)
     if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted
         return NOTHING
     weights = weights_of(frequencies, shown.rows)
@@ -341,7 +342,11 @@ def _summed(con: apsw.Connection, condition: Condition, index: Index) -> tuple[i
 
 def _totals(con: apsw.Connection, index: Index) -> tuple[int, int, int]:
     """How many rows there are, how many words they hold, and a number that rises with every change of them."""
-    return looked_up(con, index, lambda: _summed(con, ("TRUE", []), index))
+    return looked_up(con, index, lambda: totals_now(con, index))
+
+
+def totals_now(con: apsw.Connection, index: Index) -> tuple[int, int, int]:
+    return _summed(con, ("TRUE", []), index)
 
 
 def _formula(shown: Seen, weights: Sequence[float]) -> str:
@@ -380,14 +385,19 @@ def found_by_rows(con: apsw.Connection, restriction: Restriction, weighed: Weigh
 
 
 def rarities(
-    con: apsw.Connection, words: Sequence[str], views: tuple[View, ...], *, sees_all: bool
+    con: apsw.Connection,
+    words: Sequence[str],
+    views: tuple[View, ...],
+    *,
+    sees_all: bool,
+    postings: Callable[[], Postings] | None = None,
 ) -> dict[str, float]:
     """How much each word tells."""
     if not words:
         return {}
     shown = _seen(con, views, HOT, sees_all=sees_all)
     stems = _stems(con, words)
-    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, HOT)
+    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, _counting(con, HOT, postings), HOT)
     return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 
 
@@ -412,7 +422,7 @@ def words_held(
     for index in (HOT, ARCHIVED):
         if not (indexed := _totals(con, index)[0]):
             continue  # most stores have archived nothing
-        counts = _common_remembered(con, stems.values(), indexed, index)
+        counts = _common_remembered(con, stems.values(), indexed, partial(vocabulary, con, index), index)
         known = postings if index is HOT else None
         for word, stem in stems.items():
             found: Iterable[int] | None = None if known is None else known.holding(stem, wanted, _totals(con, HOT)[2])
@@ -458,26 +468,38 @@ def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float
     return score
 
 
-def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, index: Index) -> dict[str, int]:
+def _counting(con: apsw.Connection, index: Index, postings: Callable[[], Postings] | None) -> Count:
+    """How the rows that hold a word are counted: by FTS5, or where it can be told from what was counted before."""
+    if postings is None:
+        return partial(vocabulary, con, index)
+    rows, _, version = _totals(con, index)
+    return partial(postings().counted, con, rows, version)
+
+
+def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, count: Count, index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
     for word, stem in _stems(con, words).items():
         by_stem.setdefault(stem, word)
-    known = _rows_with(con, by_stem, shown, index)
+    known = _rows_with(con, by_stem, shown, count, index)
     return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
 
 
-def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, index: Index) -> dict[str, int]:
+def _rows_with(
+    con: apsw.Connection, stems: Mapping[str, str], shown: Seen, count: Count, index: Index
+) -> dict[str, int]:
     """In how many rows that are seen each of these stems stands; those in none may be left out."""
     if shown.views is None:
-        return _common_remembered(con, stems, shown.rows, index)
-    known = _vocabulary(con, stems, index)
+        return _common_remembered(con, stems, shown.rows, count, index)
+    known = count([*stems])
     if shown.everything:
         return known
     return {stem: _visible_rows_with(con, stem, stems[stem], shown, index) for stem in known}
 
 
-def _common_remembered(con: apsw.Connection, stems: Iterable[str], rows: int, index: Index) -> dict[str, int]:
+def _common_remembered(
+    con: apsw.Connection, stems: Iterable[str], rows: int, count_rows: Count, index: Index
+) -> dict[str, int]:
     """In how many rows of all: remembered until so much has changed that it might matter. Counting reads them all."""
     remembered = _remembered.setdefault(con, {})
     change = change_of(con)
@@ -492,13 +514,14 @@ def _common_remembered(con: apsw.Connection, stems: Iterable[str], rows: int, in
     if unknown:
         if len(remembered) + len(unknown) > MOST_REMEMBERED:
             remembered.clear()
-        counted = _vocabulary(con, unknown, index)
+        counted = count_rows(unknown)
         known |= counted
         remembered.update({(index, stem): (counted.get(stem, 0), rows, change) for stem in unknown})
     return {stem: count for stem, count in known.items() if count}
 
 
-def _vocabulary(con: apsw.Connection, stems: Iterable[str], index: Index) -> dict[str, int]:
+def vocabulary(con: apsw.Connection, index: Index, stems: Sequence[str]) -> dict[str, int]:
+    """In how many rows each of these stems stands, without those in none."""
     counted = con.execute(
         f"""
         SELECT known.term, known.doc
@@ -506,7 +529,7 @@ def _vocabulary(con: apsw.Connection, stems: Iterable[str], index: Index) -> dic
         CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
         WHERE known.col = 'text'
         """,
-        (json.dumps(list(stems)),),
+        (json.dumps(stems),),
     )
     return {str(stem): int(count) for stem, count in counted}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import numpy as np
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction, kept, of_dimension
+from scrubjay.stores.sqlite.filters import Kept, Restriction, kept, of_dimension
+from scrubjay.stores.sqlite.postings import numbers_in
 from scrubjay.stores.sqlite.vectors.blobs import read_into
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
@@ -35,9 +36,66 @@ NUMBERS = (
 # And what hardly any memory has.
 TEXTS = ("id", "valid_from", "valid_until", "superseded_by", "opening")
 FEW_VALUES = 8  # that are compared one by one
+AS_DEAR = 20  # times as much as to read where a vector is, if all are read, it takes to look for one
 
 Row = tuple[Any, ...]
 Mask = NDArray[np.bool_]
+Whole = TypeVar("Whole", bound=np.signedinteger[Any])
+
+
+class Columns(NamedTuple):
+    """What is read of a vector: first whose it is, and in which row."""
+
+    names: str
+    joined: str = ""
+
+
+VECTOR = Columns("vectors.memory, vectors.id, vectors.vector")
+ALL = Columns(
+    f"""
+    vectors.memory, vectors.id, space, audience, user, state, created_at, coalesce(expires_at, {NEVER}),
+    coalesce(conversation, 0), content_length, detail = '{{}}', kind, category, importance, memories.id, valid_from,
+    valid_until, superseded_by, substr(content, 1, {OPENING}), vectors.vector
+    """,
+    "CROSS JOIN memories ON memories.seq = vectors.memory AND memories.state < 4",
+)
+
+
+class RowIds:
+    """In which row of the file a memory's vector is, if it has one only. Looking for it takes as long as reading it.
+
+    A vector may have moved since, and another come to its place: whoever reads a row sees whose it is.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._ids = np.zeros(1, np.int64)  # by memory; 0: not known; the last stands for all beyond
+        self._looked_for = 0
+
+    def of(self, memories: Ints) -> Ints:
+        return self._ids.take(memories, mode="clip")
+
+    def note(self, con: apsw.Connection, rows: Sequence[Row]) -> None:
+        """All rows of some memories were looked for, which begin with the memory and the id. After some time it would
+        have been cheaper to read where every vector is; then that is done."""
+        self._keep(np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.int64))
+        self._looked_for += len(rows)
+        if AS_DEAR * self._looked_for >= len(self._ids):
+            self._looked_for = 0
+            [(memories, ids)] = con.execute(
+                # the unique index of vectors has both
+                f"SELECT group_concat(memory), group_concat(id) FROM {self._kept.table} WHERE {self._kept.condition}",
+                self._kept.values,
+            )
+            self._keep(numbers_in(memories), numbers_in(ids))
+
+    def forget(self, memories: Ints) -> None:
+        self._ids[memories[memories < len(self._ids)]] = 0
+
+    def _keep(self, memories: Ints, ids: Ints) -> None:
+        each, firsts, counts = np.unique(memories, return_index=True, return_counts=True)
+        self._ids = with_room(self._ids, each, 0)
+        self._ids[each] = np.where(counts == 1, ids[firsts], 0)
 
 
 class Cache:
@@ -47,13 +105,16 @@ class Cache:
     def __init__(self, dimension: int, capacity: int, model: str | None) -> None:
         self.dimension = dimension
         self._kept = kept(model)
+        self._row_ids = RowIds(self._kept)
         self.change = 0  # the transaction up to which it is complete
         self._capacity = capacity
         self._count = 0
         self._vectors: Vector = np.empty((capacity, dimension), np.float32)  # takes memory as it is filled
-        self._numbers = {name: np.empty(capacity, np.int64) for name in NUMBERS}
+        self._all_numbers = np.empty((len(NUMBERS), capacity), np.int64)  # written at once, read by their names
+        self._numbers = dict(zip(NUMBERS, self._all_numbers, strict=True))
         self._importance = np.empty(capacity, np.float64)
-        self._texts = {name: np.empty(capacity, np.object_) for name in TEXTS}
+        self._all_texts = np.empty((len(TEXTS), capacity), np.object_)
+        self._texts = dict(zip(TEXTS, self._all_texts, strict=True))
         self._codes: dict[str, int] = {}  # kinds and categories as numbers, of this cache only
         self._row_of: dict[str, int] = {}  # one of each memory's rows, by its id
         self._place = np.full(1, UNREAD, np.int64)  # by memory, one of its rows; the last stands for all beyond
@@ -63,52 +124,96 @@ class Cache:
     def refresh(self, con: apsw.Connection, change: int) -> bool:
         """Read what was changed since; False if it does not fit."""
         self.forget_changed(con, self.change)
-        fits = self._read(con, "memories", "memories.change > ?1", self.change)  # memories_by_change
+        rows = con.execute(
+            # memories_by_change, then the unique index of vectors
+            f"""
+            SELECT {ALL.names}
+            FROM memories
+            CROSS JOIN {self._kept.table} ON vectors.memory = memories.seq
+            WHERE memories.change > ?
+            AND memories.state < 4
+            AND {of_dimension(self.dimension)}
+            AND {self._kept.condition}
+            """,
+            (self.change, *self._kept.values),
+        )
+        fits = all(map(self._append, chunks(rows)))
         self.change = change
         return fits
 
-    def forget_changed(self, con: apsw.Connection, change: int) -> None:
-        """Take out what was changed since."""
+    def forget_changed(self, con: apsw.Connection, change: int) -> Ints:
+        """Take out what was changed since, and say which memories that are."""
         changed = con.execute("SELECT seq FROM memories WHERE change > ?", (change,))  # memories_by_change
-        self._remove(np.fromiter((seq for (seq,) in changed), np.int64))
+        memories = np.fromiter((seq for (seq,) in changed), np.int64)
+        self._row_ids.forget(memories)
+        self._remove(memories)
+        return memories
 
     def load(self, con: apsw.Connection, memories: Ints) -> bool:
         """Read those of these memories, each given once, that are not here; False if they do not fit."""
-        missing = np.sort(memories[self._place.take(memories, mode="clip") == UNREAD])  # as they are in the file
+        missing = np.sort(memories[self._is_unread(memories)])  # as they are in the file
         if not len(missing):
             return True
         if self._count + len(missing) > self._capacity:
             self._clear()
             missing = memories
-        wanted = "carray(?1) AS wanted CROSS JOIN memories"
-        if not self._read(con, wanted, "memories.seq = wanted.value", apsw.carray(missing)):
-            self._clear()
-            return False
-        self._make_room(missing)
+        for start in range(0, len(missing), CHUNK):
+            if not self._append(self._read(con, ALL, missing[start : start + CHUNK])):
+                self._clear()
+                return False
+        self._place = with_room(self._place, missing, UNREAD)
         self._place[missing[self._place[missing] == UNREAD]] = NO_VECTOR
         return True
 
-    def _read(self, con: apsw.Connection, source: str, where: str, value: Any) -> bool:
-        rows = con.execute(
-            # whatever finds the memories, then the unique index of vectors
+    def nearest_of(self, con: apsw.Connection, vector: Vector, memories: Ints, limit: int) -> Ints:
+        """The nearest of these memories, given in order, whatever else they are; more if some are as near as the last.
+        Of what is not here only vectors are read."""
+        scores = self.cosines_of(vector, memories)
+        unread = self._is_unread(memories).nonzero()[0]
+        if rows := self._read(con, VECTOR, memories[unread]):
+            vectors = self._vectors[self._count : self._count + len(rows)]  # whose memory is there, and free
+            if len(vectors) < len(rows):
+                vectors = np.empty((len(rows), self.dimension), np.float32)
+            read_into(vectors, [row[2] for row in rows])
+            places = unread[memories[unread].searchsorted([row[0] for row in rows])]
+            np.fmax.at(scores, places, np.vecdot(vectors, vector))
+        with_vectors = ~np.isnan(scores)
+        memories, scores = memories[with_vectors], scores[with_vectors]
+        return memories[front_of(scores.astype(np.float32), limit)]
+
+    def _is_unread(self, memories: Ints) -> Mask:
+        unread: Mask = self._place.take(memories, mode="clip") == UNREAD
+        return unread
+
+    def _read(self, con: apsw.Connection, columns: Columns, memories: Ints) -> list[Row]:
+        """What the file has of these memories, a row for each of their vectors."""
+        ids = self._row_ids.of(memories)
+        rows, left = list[Row](), dict(zip(memories.tolist(), ids.tolist(), strict=True))
+        if ids.any():
+            found = self._select(con, columns, "id", ids[ids > 0])
+            rows = [row for row in found if left.get(row[0]) == row[1]]  # the others have moved
+            for row in rows:
+                del left[row[0]]
+        if left:
+            found = self._select(con, columns, "memory", np.array([*left], np.int64))
+            self._row_ids.note(con, found)
+            rows += found
+        return rows
+
+    def _select(self, con: apsw.Connection, columns: Columns, key: str, wanted: Ints) -> list[Row]:
+        rows: list[Any] = con.execute(
+            # primary keys, or the unique index of vectors
             f"""
-            SELECT seq, space, audience, user, state, created_at, coalesce(expires_at, ?2), coalesce(conversation, 0),
-                content_length, detail = '{{}}', kind, category, importance, memories.id, valid_from, valid_until,
-                superseded_by, substr(content, 1, ?3), vectors.vector
-            FROM {source}
-            CROSS JOIN {self._kept.table} ON vectors.memory = memories.seq
-            WHERE {where}
-            AND memories.state < 4
-            AND {of_dimension(self.dimension)}
+            SELECT {columns.names}
+            FROM carray(?) AS wanted
+            CROSS JOIN {self._kept.table} ON vectors.{key} = wanted.value
+            {columns.joined}
+            WHERE {of_dimension(self.dimension)}
             AND {self._kept.condition}
             """,
-            (value, NEVER, OPENING, *self._kept.values),
-        )
-        for chunk in chunks(rows):
-            if self._count + len(chunk) > self._capacity:
-                return False
-            self._append(chunk)
-        return True
+            (apsw.carray(wanted), *self._kept.values),
+        ).fetchall()
+        return rows
 
     def nearest(
         self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int
@@ -302,14 +407,16 @@ class Cache:
     def _coded(self, names: Iterable[str]) -> list[int]:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]
 
-    def _append(self, chunk: list[Row]) -> None:
-        *numbers, kinds, categories, importance, ids, valid_from, valid_until, superseded_by, openings, blobs = zip(
+    def _append(self, chunk: Sequence[Row]) -> bool:
+        """Whether they fit."""
+        if not chunk or self._count + len(chunk) > self._capacity:
+            return not chunk
+        memories, _, *numbers, kinds, categories, importance, ids, since, until, superseded_by, openings, blobs = zip(
             *chunk, strict=True
         )
         place = slice(self._count, self._count + len(chunk))
-        for name, column in zip(NUMBERS, [*numbers, self._coded(kinds), self._coded(categories)], strict=True):
-            self._numbers[name][place] = column
-        for name, column in zip(TEXTS, (ids, valid_from, valid_until, superseded_by, openings), strict=True):
+        self._all_numbers[:, place] = [memories, *numbers, self._coded(kinds), self._coded(categories)]
+        for name, column in zip(TEXTS, (ids, since, until, superseded_by, openings), strict=True):
             nothing = column.count(None) == len(column)  # of most; numpy is slow to find that out
             self._texts[name][place] = None if nothing else column
         self._importance[place] = importance
@@ -317,13 +424,14 @@ class Cache:
         self._several[place] = False
         rows = range(self._count, self._count + len(chunk))
         self._row_of.update(zip(ids, rows, strict=True))
-        self._put(numbers[0], rows)
+        self._put(memories, rows)
         self._count += len(chunk)
+        return True
 
     def _put(self, seqs: Sequence[int], rows: range) -> None:
         """Note where these memories' rows are."""
         memories = np.array(seqs, np.int64)
-        self._make_room(memories)
+        self._place = with_room(self._place, memories, UNREAD)
         if len(set(seqs)) < len(seqs) or (self._place[memories] >= 0).any():
             for seq, row in zip(seqs, rows, strict=True):
                 if (first := int(self._place[seq])) >= 0:
@@ -335,15 +443,8 @@ class Cache:
         else:
             self._place[memories] = rows
 
-    def _make_room(self, memories: Ints) -> None:
-        if (top := int(memories.max())) + 1 >= len(self._place):
-            longer = np.full(2 * top + 2, UNREAD, np.int64)
-            longer[: len(self._place)] = self._place
-            self._place = longer
-
     def _clear(self) -> None:
-        for column in self._texts.values():
-            column[: self._count] = None  # what is gone is not kept
+        self._all_texts[:, : self._count] = None  # what is gone is not kept
         self._row_of.clear()
         self._parts.clear()
         self._place.fill(UNREAD)
@@ -363,7 +464,7 @@ class Cache:
             self._row_of.pop(memory, None)
             self._parts.pop(seq, None)
         columns: list[NDArray[Any]] = [
-            self._vectors, self._importance, self._several, *self._texts.values(), *self._numbers.values()
+            self._vectors, self._importance, self._several, self._all_texts.T, self._all_numbers.T
         ]  # fmt: skip
         for column in columns:
             column[gaps] = column[movers]
@@ -372,8 +473,7 @@ class Cache:
         for old, new in zip(movers.tolist(), gaps.tolist(), strict=True) if self._parts else ():
             if (parts := self._parts.get(int(seqs[new]))) is not None:
                 parts[parts.index(old)] = new
-        for column in self._texts.values():
-            column[left : self._count] = None  # what is gone is not kept
+        self._all_texts[:, left : self._count] = None  # what is gone is not kept
         self._count = left
 
 
@@ -385,6 +485,15 @@ def memories_of(weighed: Weighed) -> tuple[Ints, Scores]:
         memories, firsts = np.unique(memories, return_index=True)
         scores = scores[firsts]
     return memories, scores
+
+
+def with_room(by_memory: NDArray[Whole], memories: Ints, unknown: int) -> NDArray[Whole]:
+    """An array by memory that reaches beyond these."""
+    if (top := int(memories.max(initial=0))) + 1 < len(by_memory):
+        return by_memory
+    longer = np.full(2 * top + 2, unknown, by_memory.dtype)
+    longer[: len(by_memory)] = by_memory
+    return longer
 
 
 def _any_of(column: Ints, values: Collection[int]) -> Mask:

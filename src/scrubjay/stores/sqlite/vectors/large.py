@@ -23,10 +23,11 @@ import numpy as np
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, Value, among, is_small, looked_up, members
+from scrubjay.stores.sqlite.postings import numbers_in
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import to_floats
-from scrubjay.stores.sqlite.vectors.cache import Cache, memories_of
+from scrubjay.stores.sqlite.vectors.cache import AS_DEAR, Cache, memories_of, with_room
 from scrubjay.stores.sqlite.vectors.exact import CHANGE, ExactIndex, VectorIndex, cosines_of, scan
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.words import Found, Weighed
@@ -39,7 +40,57 @@ LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, 
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 SPARE = 16  # of so many candidates one more is asked for where filters are left out
 FILTERED = 200  # questions that are filtered by the table after one for which too few have passed
-MOST_NOTED = 1_000  # kinds of restriction that are noted
+MOST_NOTED = 1_000  # kinds of restriction that are noted …
+MOST_PASSING = 8  # … and for which it is remembered who passes
+FAR_FEWER = 4  # times as many candidates as memories are wanted, so that only the vectors of most are read
+
+
+class Passing:
+    """Which memories pass a condition on the numbers of a vec1 table, as far as it was asked."""
+
+    def __init__(self, table: vec1.Table, condition: Condition) -> None:
+        self._numbers, (self._where, self._values) = vec1.numbers(table), condition
+        self._known = np.zeros(1, np.int8)  # by memory: 1, or -1 if it does not; 0: not known; the last for all beyond
+        self._looked_for = 0
+
+    def of(self, con: apsw.Connection, rows: Ints) -> Ints:
+        """Those of these rows that pass, in their order."""
+        memories = rows // vec1.PARTS
+        known = self._known.take(memories, mode="clip")
+        if not known.all():
+            self._look_for(con, rows[known == 0])
+            known = self._known[memories]
+        return rows[known > 0]
+
+    def forget(self, memories: Ints) -> None:
+        self._known[memories[memories < len(self._known)]] = 0
+
+    def _look_for(self, con: apsw.Connection, rows: Ints) -> None:
+        """These; or all, once that would have been cheaper."""
+        self._known = with_room(self._known, rows // vec1.PARTS, 0)
+        self._looked_for += len(rows)
+        if AS_DEAR * self._looked_for < len(self._known):
+            found: list[Any] = con.execute(
+                f"""
+                SELECT numbers.id
+                FROM carray(?) AS wanted
+                CROSS JOIN ({self._numbers}) AS numbers
+                WHERE numbers.id = wanted.value
+                AND {self._where}
+                """,
+                (apsw.carray(rows), *self._values),
+            ).fetchall()
+            passing = np.fromiter((row for (row,) in found), np.int64)
+            self._known[rows // vec1.PARTS] = -1
+        else:
+            self._looked_for = 0
+            last = con.execute(f"SELECT max(id) FROM ({self._numbers})").get or 0
+            passing = numbers_in(
+                con.execute(f"SELECT group_concat(id) FROM ({self._numbers}) WHERE {self._where}", self._values).get
+            )
+            self._known = with_room(self._known, np.array([last // vec1.PARTS]), 0)
+            self._known[: last // vec1.PARTS + 1] = -1
+        self._known[passing // vec1.PARTS] = 1
 
 
 class Recent(ExactIndex):
@@ -47,6 +98,7 @@ class Recent(ExactIndex):
 
     def __init__(self, *, model: str | None) -> None:
         super().__init__(cached_rows=RECENT_ROWS, model=model)
+        self._passing: dict[Hashable, Passing] = {}  # by table, view, states and kinds
 
     def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
         statement, values = members(restriction)
@@ -66,11 +118,41 @@ class Recent(ExactIndex):
             cache = self._holding(con, len(vector), memories)
             return None if cache is None else cache.among(vector, memories, limit, restriction)
 
-    def admitted(self, con: apsw.Connection, dimension: int, restriction: Restriction, memories: Ints) -> Ints | None:
-        """Those of these memories that a restriction by numbers admits; None if they are too many."""
+    def few_among(
+        self, con: apsw.Connection, vector: Vector, memories: Ints, limit: int, restriction: Restriction
+    ) -> Near | None:
+        """The same of many, in order, of which nearly all are expected to pass: the rest of a memory is read only of
+        those that are near."""
+        if FAR_FEWER * limit < len(memories):
+            with self._lock:
+                cache = self._current(con, len(vector))
+                nearest = memories if cache is None else cache.nearest_of(con, vector, memories, limit)
+            found = self.among(con, vector, nearest, limit, restriction)
+            if found is None or len(found.scores) == limit:
+                return found
+        return self.among(con, vector, memories, limit, restriction)
+
+    def passing(
+        self, con: apsw.Connection, dimension: int, table: vec1.Table, restriction: Restriction, rows: Sequence[int]
+    ) -> list[int]:
+        """Those of these rows of a table, in their order, that pass by its numbers. They are read behind its back: a
+        search that is asked for them as well takes half as long again."""
+        if not rows:
+            return []
+        restriction = _without_expiry(con, restriction)
+        [view] = restriction.views
+        condition = joined(list(conditions(view, restriction)), "AND")
+        which = (table.number, view, restriction.states, restriction.kinds)
         with self._lock:
-            cache = self._holding(con, dimension, memories)
-            return None if cache is None else cache.admitted(con, restriction, memories)
+            self._current(con, dimension)
+            known = self._passing.pop(which, None) or Passing(table, condition)
+            if restriction.expired is None:  # else it changes by itself
+                self._passing[which] = known
+                if len(self._passing) > MOST_PASSING:
+                    del self._passing[next(iter(self._passing))]
+            passing = known.of(con, np.array(rows, np.int64))
+        without = set(restriction.without)
+        return [row for row in passing.tolist() if row // vec1.PARTS not in without]
 
     def found(self, con: apsw.Connection, within: Ints | None, restriction: Restriction, weighed: Weighed) -> Found:
         if self._cache is None or (restriction.by_rows and within is None):
@@ -100,8 +182,11 @@ class Recent(ExactIndex):
         cache = self._cache
         if cache is None or cache.dimension != dimension or cache.change > change:
             cache = Cache(dimension, RECENT_ROWS, self.model)
+            self._passing.clear()
         else:
-            cache.forget_changed(con, cache.change)
+            changed = cache.forget_changed(con, cache.change)
+            for known in self._passing.values():
+                known.forget(changed)
         cache.change = change
         return cache
 
@@ -129,13 +214,9 @@ class Unfiltered:
         if restriction.selects or self._is_filtered(which):
             return None
         rows = _rows(con, table, vector, depth=depth + depth // SPARE, lists=lists)
-        memories = np.array(sorted({row // vec1.PARTS for row in rows}), np.int64)
-        passing = self._recent.admitted(con, len(vector), restriction, memories)
-        if passing is not None:
-            those = set(passing.tolist())
-            passed = [row for row in rows if row // vec1.PARTS in those]
-            if len(passed) >= depth:
-                return passed[:depth]
+        passed = self._recent.passing(con, len(vector), table, restriction, rows)
+        if len(passed) >= depth:
+            return passed[:depth]
         if len(self._filtered) >= MOST_NOTED:
             self._filtered.clear()
         self._filtered[which] = FILTERED
@@ -278,13 +359,16 @@ def near(
         if all_of_them and lists < table.buckets:
             lists = table.buckets  # others may be in those that were passed over
             continue
-        memories = np.unique(np.array(rowids, np.int64) // vec1.PARTS)
-        if scope is not None:
-            memories = memories[np.isin(memories, scope)]
-        elif restriction.by_rows:  # the table's numbers do not say all
-            passing = sqlite_words.admitted(con, restriction, memories.tolist())
-            memories = np.fromiter((seq for seq, *_ in passing), np.int64)
-        found = recent.among(con, vector, memories, max(wanted, limit), restriction)
+        memories = np.array(sorted({row // vec1.PARTS for row in rowids}), np.int64)
+        if restriction.by_rows:  # the table's numbers do not say all
+            if scope is not None:
+                memories = memories[np.isin(memories, scope)]
+            else:
+                passing = sqlite_words.admitted(con, restriction, memories.tolist())
+                memories = np.fromiter((seq for seq, *_ in passing), np.int64)
+            found = recent.among(con, vector, memories, max(wanted, limit), restriction)
+        else:
+            found = recent.few_among(con, vector, memories, limit, restriction)
         if found is None:
             return None
         enough = len(found.scores) >= (wanted if restriction.by_rows else limit)
@@ -312,8 +396,7 @@ def candidates(
 
     Fewer than `depth` are all that there are in these lists.
     """
-    if restriction.expired is False and not any_expire(con):  # each condition is compared with every code
-        restriction = replace(restriction, expired=None)
+    restriction = _without_expiry(con, restriction)  # each condition is compared with every code
     found: dict[int, None] = {}
     for view in restriction.views:  # an OR over two columns would be applied after the cut
         where, values = joined(list(conditions(view, restriction)), "AND")
@@ -337,6 +420,11 @@ def _rows(
         f"SELECT rowid FROM {table.name}(?1, ?2) {where}", (to_floats(vector), options, *values)
     ).fetchall()
     return [rowid for (rowid,) in rows]
+
+
+def _without_expiry(con: apsw.Connection, restriction: Restriction) -> Restriction:
+    """Without a condition that every memory meets, as in most stores."""
+    return replace(restriction, expired=None) if restriction.expired is False and not any_expire(con) else restriction
 
 
 def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:

@@ -52,7 +52,7 @@ class Near:
             if found >= limit or len(front) == len(self.scores):
                 chosen = order[:limit] if firsts is None else order[firsts[:limit]]
                 ids = None if self.ids is None else self.ids[chosen]
-                return Near(self.memories[chosen], self.created[chosen], self.scores[chosen], ids)
+                return Near(self.memories[chosen], self.created[chosen], self.scores[chosen], ids, several=False)
             wanted *= 4  # long memories took several places each
 
     def named(self, con: apsw.Connection) -> Near:

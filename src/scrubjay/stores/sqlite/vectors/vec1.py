@@ -104,6 +104,11 @@ def tables(con: apsw.Connection, *states: str) -> list[Table]:
     return [table for table in (Table(*row) for row in rows) if table.state in states]
 
 
+def numbers(table: Table) -> str:
+    """The numbers of a table by their names, as they lie behind it."""
+    return f"SELECT id, {', '.join(f'c{place} AS {name}' for place, name in enumerate(COLUMNS))} FROM {table.name}_base"
+
+
 def code(name: str) -> int:
     """A kind or category as a number, the same for ever; two with one number would only cost time."""
     return crc32(name.encode())
