@@ -58,7 +58,7 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
 
     done = call("import", lines(*many[:80], b"{broken", *many[80:]))
     assert done.code == 1
-    assert "Lines 1 to 64 are imported; resume with --from-line 65." in done.err
+    assert "Lines 1 to 64 are imported; to resume, repeat the command with --from-line 65." in done.err
 
     done = call("import", lines(*many[:80], b"", *many[80:]), "--from-line", "65", "--json")
     assert done.json == {"stored": 36, "already_here": 0, "links": 0, "links_left_out": 0}
@@ -68,7 +68,10 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
 
 @pytest.mark.parametrize(
     ("quota", "said"),
-    [("70", "Lines 1 to 64 are imported; resume with --from-line 65."), ("5", "Nothing was imported.")],
+    [
+        ("70", "Lines 1 to 64 are imported; to resume, repeat the command with --from-line 65."),
+        ("5", "Nothing was imported."),
+    ],
 )
 def test_an_import_beyond_the_quota_says_what_was_kept(call, environment, lines, quota, said):
     environment["SCRUBJAY_QUOTA"] = quota

@@ -269,7 +269,8 @@ def embed_ahead(
             memories, texts, payload = waiting.popleft()
             yield memories, texts.result(), payload
 
-    with ThreadPoolExecutor(AHEAD, "ahead") as pool:
+    pool = ThreadPoolExecutor(AHEAD, "ahead")
+    try:
         try:
             for memories, payload in batches:
                 waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
@@ -278,6 +279,9 @@ def embed_ahead(
             yield from given_out(0)
             raise
         yield from given_out(0)
+    finally:
+        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that nobody will write.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | None]:
