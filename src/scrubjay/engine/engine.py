@@ -1015,12 +1015,13 @@ class Engine:
         return self.records.check(deep=deep)
 
     def rebuild(self) -> None:
-        """Rebuild the word index, missing vectors and the vector index.
+        """Rebuild the word index, missing vectors (of both models, if there are two) and the vector index.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
         self.records.rebuild()
         self.parts.backlog.finish()
+        self.parts.backlog.finish_second()
         self.parts.indexer.finish()
 
 

@@ -393,6 +393,7 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -> Iterator[Finding]:
     """How many memories the model for other languages knows, if the store uses it."""
+    from scrubjay.embedders.catalogue import LANGUAGES, find
     from scrubjay.engine.store.languages import SECOND
 
     kept = opened.history.fact(SECOND)
@@ -403,7 +404,8 @@ def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -
     elif kept is not None or settings.languages == "on":
         if lacking := opened.upkeep.count_lacking_second(second.fingerprint):
             found = f"{lacking:,} memories wait for the model for other languages."
-            do = f"A running server does it; or: {PULL}, then scrubjay reembed"
+            here = not find(LANGUAGES).wrong_files(settings.models)
+            do = f"A running server does it; or: {REBUILD if here else f'{PULL}, then {REBUILD}'}"
             yield Finding(WARNING, "other languages", found, do)
         else:
             yield Finding(OK, "other languages", "All memories are found in about a hundred languages.")

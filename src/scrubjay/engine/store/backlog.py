@@ -98,6 +98,16 @@ class Backlog:
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
 
+    def finish_second(self, progress: Callable[[int, int], None] | None = None) -> int | None:
+        """Make all that the model for other languages lacks, if the store has texts for it; for how many memories.
+        None: that model is not here, or another process does it."""
+        if not self._languages.look_at_all():
+            return 0
+        try:
+            return self.fill_second(progress=progress)
+        except EmbeddingError:
+            return None
+
     def finish(self) -> None:
         """Embed all that waits, however long it takes; waits for another process's lease to end.
 

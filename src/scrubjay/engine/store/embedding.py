@@ -280,7 +280,7 @@ def embed_ahead(
             raise
         yield from given_out(0)
     finally:
-        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that nobody will write.
+        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
