@@ -93,10 +93,15 @@ def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_t
     ]
     assert "0 of 2 are found by meaning; 2 wait" in call("doctor").out
     assert "None of the 2 memories that were searched has vectors yet." in call("search", "string instrument").err
+    call("store", "User plays chess")
+    told = "Found by words only: 2 of the 3 memories that were searched have no vectors yet. See `scrubjay doctor`."
+    assert told in " ".join(call("search", "plays").err.split())
 
     call("doctor", "--rebuild")
     assert "wait for the model" not in call("doctor").out
-    assert "User plays the cello" in call("search", "cello", "--json").out
+    found = call("search", "cello")
+    assert "User plays the cello" in found.out
+    assert "by words only" not in found.err
 
 
 def test_duplicates_among_what_waits_for_vectors_are_not_said_to_be_none(call, lines):

@@ -219,6 +219,10 @@ class Reads(ABC):
         """How many memories `list` would give without a limit."""
 
     @abstractmethod
+    def count_waiting(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        """How many of these have no vector yet and wait for one. Takes as long as all that waits in the store."""
+
+    @abstractmethod
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """Memories that share words with the text, best first; equal ones newest first.
 
