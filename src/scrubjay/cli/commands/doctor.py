@@ -18,6 +18,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import counted, note, print_json, print_table
+from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error
 from scrubjay.machine.paths import SQLITE
@@ -216,8 +217,8 @@ def remote_model(settings: Settings) -> Iterator[Finding]:
 def rebuilt(session: Session) -> Iterator[Finding]:
     note("Rebuilding words and vectors …", session)
     try:
-        with session.engine() as engine:
-            engine.rebuild()
+        with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
+            engine.rebuild(lambda what, done, total: report(done, total, title=f"Rebuilding {what}"))
     except Error as error:
         yield Finding(PROBLEM, "rebuild", error.message, error.hint or RESCUE)
     else:

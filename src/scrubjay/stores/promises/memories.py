@@ -527,10 +527,11 @@ class Store(Reads):
         """Look for damage and for rows without words or vectors. Writes nothing. `deep` reads every page and text."""
 
     @abstractmethod
-    def rebuild(self) -> None:
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         """Rebuild words and totals from the memories, and let those without vectors wait for them.
 
-        What only makes searches faster is dropped; `tend` rebuilds it.
+        What only makes searches faster is dropped; `tend` rebuilds it. `progress` is told how many memories have their
+        words, of how many; it must not use the store meanwhile.
         """
 
     @abstractmethod
