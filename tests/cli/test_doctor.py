@@ -301,6 +301,20 @@ def test_the_model_for_other_languages_is_told_of(run, tmp_path):
     assert "by their words only" in findings(off)["languages"]["found"]
 
 
+def test_a_model_that_is_here_is_not_to_be_pulled(run, real_model, tmp_path):
+    """What waits for the model for other languages is embedded by the command that embeds what waits."""
+    both = {**real_model, "SCRUBJAY_LANGUAGES": "on"}
+    run("import", "-", "--embed", "later", stdin=b'{"content": "Die Katze hei\\u00dft Mimi"}\n', env=both)
+
+    away = run("doctor", "--json", env={**both, "SCRUBJAY_MODELS": str(tmp_path / "none")})
+    here = run("doctor", "--json", env=both)
+    after = run("doctor", "--rebuild", "--json", env=both)
+
+    assert findings(away)["other languages"]["do"].endswith("or: scrubjay model pull, then scrubjay doctor --rebuild")
+    assert findings(here)["other languages"]["do"] == "A running server does it; or: scrubjay doctor --rebuild"
+    assert states(after)["vectors"] == states(after)["other languages"] == "ok"
+
+
 @pytest.mark.parametrize("embedder", ["none", "word2vec", "folder:/missing"])
 def test_a_model_that_cannot_be_used_is_told(run, embedder):
     done = run("doctor", "--json", env={"SCRUBJAY_EMBEDDER": embedder})

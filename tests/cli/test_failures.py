@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from tests.embedders.test_remote import Server
 
 COMMANDS_BY_ID = (["show"], ["history"], ["update", "--title", "t"], ["forget"], ["forget", "--hard", "--yes"],
                   ["forget", "--undo"], ["undo"], ["supersede", "mem_000000000000"])  # fmt: skip
@@ -271,6 +275,38 @@ def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
     assert err.splitlines()[-1] == "Interrupted."
     assert re.search("--from-line (65|129)", err)
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_import_does_not_wait_for_the_model(start, call, tmp_path):
+    """What is being embedded is given up, what is written stays, and the last words say how to go on."""
+    file, asked, ended = tmp_path / "many.jsonl", threading.Event(), threading.Event()
+    file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(640)))
+    with Server() as server:
+        quick = server.answers[0]
+
+        def held(_handler, _body):
+            asked.set()
+            ended.wait()
+
+        server.answers = [quick, quick, held]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        remote = {"SCRUBJAY_EMBEDDER": "remote", "SCRUBJAY_REMOTE_URL": server.url, "SCRUBJAY_REMOTE_MODEL": "m"}
+        with start("import", str(file), env=remote) as process:
+            assert asked.wait(60)
+            while not call("list", "--json").json:
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            try:
+                err = process.communicate(timeout=20)[1].decode()
+            finally:
+                ended.set()  # or a program that waits would never end
+        server.shutdown()
+
+    assert process.returncode == 130
+    [line] = re.findall(r"Lines 1 to \d+ are imported; to resume, repeat the command with --from-line (\d+)\.", err)
+    assert len(call("list", "--limit", "500", "--json").json) == int(line) - 1
 
 
 def test_what_nobody_foresaw_is_one_line_with_how_to_learn_more(run, home):

@@ -252,6 +252,15 @@ def test_history_tells_who_changed_what_and_why_and_restores(call, stored):
     assert call("history", id, "--restore", "99").code == 3
 
 
+def test_history_names_the_memory_that_was_superseded_and_the_one_that_did(call, stored):
+    old, new = stored("User lives in Paris"), stored("User lives in Rome")
+    call("supersede", old, new)
+
+    told = {id: call("history", id).out.splitlines()[0].split("\t")[2] for id in (old, new)}
+
+    assert told == {old: f"superseded_by {new}, valid_until", new: f"supersedes {old}"}
+
+
 def test_each_undo_takes_back_one_change_and_says_which(call, stored):
     old, new, newest = stored("User likes tea"), stored("User likes coffee"), stored("User likes cocoa")
     call("update", old, "--importance", "0.9")

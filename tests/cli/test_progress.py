@@ -40,6 +40,22 @@ def test_at_a_terminal_an_import_shows_its_lines_and_clears_the_bar(terminal, tm
     assert "300" in shown.splitlines()[-1]
 
 
+def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, run, tmp_path):
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
+    run("import", str(file), "--embed", "later")
+
+    piped = run("doctor", "--rebuild")
+    run("import", "-", "--embed", "later", stdin=file.read_bytes())
+    shown = terminal("doctor", "--rebuild").out
+
+    assert "Rebuilding words " in shown
+    assert "600/600" in shown
+    assert "Rebuilding vectors " in shown
+    assert "300/300" in shown
+    assert "0/" not in piped.err
+
+
 @pytest.mark.parametrize("columns", [70, 80, 100])
 def test_the_bar_is_one_line_whatever_it_says(monkeypatch, columns):
     shown, clock = io.StringIO(), iter([0.0, 10.0])

@@ -58,7 +58,7 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
 
     done = call("import", lines(*many[:80], b"{broken", *many[80:]))
     assert done.code == 1
-    assert "Lines 1 to 64 are imported; resume with --from-line 65." in done.err
+    assert "Lines 1 to 64 are imported; to resume, repeat the command with --from-line 65." in done.err
 
     done = call("import", lines(*many[:80], b"", *many[80:]), "--from-line", "65", "--json")
     assert done.json == {"stored": 36, "already_here": 0, "links": 0, "links_left_out": 0}
@@ -68,7 +68,10 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
 
 @pytest.mark.parametrize(
     ("quota", "said"),
-    [("70", "Lines 1 to 64 are imported; resume with --from-line 65."), ("5", "Nothing was imported.")],
+    [
+        ("70", "Lines 1 to 64 are imported; to resume, repeat the command with --from-line 65."),
+        ("5", "Nothing was imported."),
+    ],
 )
 def test_an_import_beyond_the_quota_says_what_was_kept(call, environment, lines, quota, said):
     environment["SCRUBJAY_QUOTA"] = quota
@@ -90,10 +93,15 @@ def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_t
     ]
     assert "0 of 2 are found by meaning; 2 wait" in call("doctor").out
     assert "None of the 2 memories that were searched has vectors yet." in call("search", "string instrument").err
+    call("store", "User plays chess")
+    told = "Found by words only: 2 of the 3 memories that were searched have no vectors yet. See `scrubjay doctor`."
+    assert told in " ".join(call("search", "plays").err.split())
 
     call("doctor", "--rebuild")
     assert "wait for the model" not in call("doctor").out
-    assert "User plays the cello" in call("search", "cello", "--json").out
+    found = call("search", "cello")
+    assert "User plays the cello" in found.out
+    assert "by words only" not in found.err
 
 
 def test_duplicates_among_what_waits_for_vectors_are_not_said_to_be_none(call, lines):

@@ -14,6 +14,9 @@ from scrubjay.engine.engine import BATCH
 from scrubjay.engine.store import embedding
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
 from scrubjay.errors import EmbeddingError, ModelMissing
+from scrubjay.values.memory import AccessLevel, Caller, Role
+
+BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 
 
 class Faulty(HashingEmbedder):
@@ -153,6 +156,43 @@ def test_a_missing_model_without_leave_to_fetch_means_words_only(open_engine):
 
     assert jay.store("no vector yet").degraded == ModelMissing().message
     assert contents(jay.search("vector")) == ["no vector yet"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("ready", "waiting", "told"),
+    [
+        (9, 1, "1 of the 10 memories that were searched has no vectors yet."),
+        (3, 9, "9 of the 12 memories that were searched have no vectors yet."),
+        (0, 2, "None of the 2 memories that were searched has vectors yet."),
+        (0, 1, "The only memory that was searched has no vectors yet."),
+        (10, 1, None),  # a server that is a little behind
+        (3, 0, None),
+    ],
+)
+def test_a_search_tells_that_many_memories_wait_for_vectors(open_engine, ready, waiting, told):
+    """What waits is found by its words alone, and one that has other words is not found at all."""
+    with open_engine() as jay:
+        jay.store_many({"content": f"The harbour office closes at {number}"} for number in range(ready))
+    open_engine(None).store_many({"content": f"The harbour office opens at {number}"} for number in range(waiting))
+    jay = open_engine()
+
+    found = jay.search("harbour office")
+
+    assert len(found) > 0
+    assert (found.degraded, found.partly) == (told, told is not None)
+    assert jay.search("harbour office", words_only=True).degraded is None
+
+
+def test_what_others_may_not_see_does_not_wait_for_them(open_engine):
+    ann, bob = (Caller(user=name, role=Role.MEMBER, spaces=frozenset({"default"})) for name in ("ann", "bob"))
+    jay = open_engine()
+    jay.store("The spare key hangs behind the boiler")
+    without = open_engine(None).bound_to(caller=ann)
+    without.store_many({"content": f"Ann's key {n}", "access_level": AccessLevel.PRIVATE} for n in range(5))
+
+    assert jay.bound_to(caller=bob).search("key").degraded is None
+    assert "5 of the 6 memories" in jay.bound_to(caller=ann).search("key").degraded
 
 
 def test_two_models_never_mix(open_engine):

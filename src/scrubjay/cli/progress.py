@@ -12,9 +12,10 @@ NARROW = 70  # columns below which there is no room for a bar
 
 
 class Report(Protocol):
-    """Called with what is done so far and with the total, if known; `count`, if what is done is not what is counted."""
+    """Called with what is done so far and with the total, if known; `count`, if what is done is not what is counted;
+    with another `title`, something else begins."""
 
-    def __call__(self, done: int, total: int | None, count: int | None = None) -> None: ...
+    def __call__(self, done: int, total: int | None, count: int | None = None, title: str | None = None) -> None: ...
 
 
 @contextmanager
@@ -63,7 +64,12 @@ def progress(
     with Progress(*columns, *more, console=terminal, transient=True) as bar:
         task, expected = bar.add_task(title, total=total, rate=""), total
 
-        def report(done: int, total: int | None, count: int | None = None) -> None:
+        def report(done: int, total: int | None, count: int | None = None, title: str | None = None) -> None:
+            nonlocal task, begun
+            if title is not None and title != bar.tasks[0].description:
+                bar.refresh()  # how the one before ended
+                bar.remove_task(task)
+                task, begun = bar.add_task(title, total=expected, rate=""), monotonic()
             seconds = monotonic() - begun
             rate = said(done if count is None else count, unit, seconds, embedding() if embedding else 0.0)
             bar.update(task, completed=done, total=expected if total is None else total, rate=rate if unit else "")
@@ -71,7 +77,7 @@ def progress(
         yield report
 
 
-def unheard(done: int, total: int | None, count: int | None = None) -> None:
+def unheard(done: int, total: int | None, count: int | None = None, title: str | None = None) -> None:
     """No one is looking."""
 
 

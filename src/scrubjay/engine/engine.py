@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+REBUILT = ("words", "vectors", "vectors for other languages", "vector index")
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -1014,14 +1016,18 @@ class Engine:
         """Look for damage; writes nothing."""
         return self.records.check(deep=deep)
 
-    def rebuild(self) -> None:
-        """Rebuild the word index, missing vectors and the vector index.
+    def rebuild(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
+        """Rebuild the word index, missing vectors (of both models, if there are two) and the vector index.
+
+        `progress` is told what is being made, and how much of it is done; it must not use the store meanwhile.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
-        self.records.rebuild()
-        self.parts.backlog.finish()
-        self.parts.indexer.finish()
+        words, vectors, second, index = (progress and partial(progress, name) for name in REBUILT)
+        self.records.rebuild(progress=words)
+        self.parts.backlog.finish(vectors)
+        self.parts.backlog.finish_second(second)
+        self.parts.indexer.finish(index)
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

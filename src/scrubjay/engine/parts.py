@@ -13,7 +13,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.jobs import Worker
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
-from scrubjay.engine.store.embedding import Embedding
+from scrubjay.engine.store.embedding import Embedding, Waiting
 from scrubjay.engine.store.languages import Languages
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
@@ -100,6 +100,7 @@ class Parts:
         )
         self.embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self.languages = Languages(records, second, mode=languages, wait_seconds=wait_seconds, fetch=fetch_second)
+        self.waiting = Waiting(records)
         self.backlog = Backlog(records, self.embedding, self.languages, self._judge_late)
         self.housekeeper = Housekeeper(self.owner)
         self.indexer = Indexer(records)

@@ -42,7 +42,7 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
     if not asked.strip():
         return Reminder()
     found = engine.search(Query(text=asked, limit=MOST, words_only=words_only))
-    sure = SURE_BY_WORDS if words_only or found.degraded else SURE
+    sure = SURE_BY_WORDS if words_only or (found.degraded and not found.partly) else SURE
     if max((hit.score for hit in found), default=0.0) < sure:
         return Reminder()
     fit = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]

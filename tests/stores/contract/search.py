@@ -407,6 +407,27 @@ class SearchContract:
         assert waiting == {half.id: (2, 0, False), bare.id: (0, 0, False)}
         assert whole.id not in waiting
 
+    def test_those_without_any_vector_are_counted_for_who_may_see_them(self, store: Store) -> None:
+        put(store, some(), [unit(1)], parts=1)
+        assert not store.upkeep.any_waits()
+
+        judged = put(store, some(), [unit(1)], parts=1)
+        with store.writing() as tx:
+            tx.upkeep.await_judgement(judged.id)
+        put(store, some(), [unit(1), unit(2)], parts=5)
+        assert not store.upkeep.any_waits()
+
+        own = {"access_level": AccessLevel.PRIVATE, "context": Context(user_id="ann")}
+        for fields in ({}, {"category": Category.SKILL}, {"status": Status.DELETED}, own):
+            put(store, some(**fields), (), parts=1)
+        shared = Audience("bob", (Scope("default", Sight.OWN),))
+
+        assert store.upkeep.any_waits()
+        assert store.count_waiting(Filter(), EVERYTHING, now=NOW) == 3
+        assert store.count_waiting(Filter(), shared, now=NOW) == 2
+        assert store.count_waiting(Filter(categories=frozenset({Category.SKILL})), shared, now=NOW) == 1
+        assert store.count_waiting(Filter(), Audience("bob", ()), now=NOW) == 0
+
     def test_those_with_fewest_attempts_wait_in_front_then_the_oldest(self, store: Store) -> None:
         for name in ("a", "b", "c"):
             put(store, some(id=name), (), parts=1)

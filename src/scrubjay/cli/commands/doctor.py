@@ -18,6 +18,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import counted, note, print_json, print_table
+from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error
 from scrubjay.machine.paths import SQLITE
@@ -216,8 +217,8 @@ def remote_model(settings: Settings) -> Iterator[Finding]:
 def rebuilt(session: Session) -> Iterator[Finding]:
     note("Rebuilding words and vectors …", session)
     try:
-        with session.engine() as engine:
-            engine.rebuild()
+        with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
+            engine.rebuild(lambda what, done, total: report(done, total, title=f"Rebuilding {what}"))
     except Error as error:
         yield Finding(PROBLEM, "rebuild", error.message, error.hint or RESCUE)
     else:
@@ -393,6 +394,7 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -> Iterator[Finding]:
     """How many memories the model for other languages knows, if the store uses it."""
+    from scrubjay.embedders.catalogue import LANGUAGES, find
     from scrubjay.engine.store.languages import SECOND
 
     kept = opened.history.fact(SECOND)
@@ -403,7 +405,8 @@ def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -
     elif kept is not None or settings.languages == "on":
         if lacking := opened.upkeep.count_lacking_second(second.fingerprint):
             found = f"{lacking:,} memories wait for the model for other languages."
-            do = f"A running server does it; or: {PULL}, then scrubjay reembed"
+            here = not find(LANGUAGES).wrong_files(settings.models)
+            do = f"A running server does it; or: {REBUILD if here else f'{PULL}, then {REBUILD}'}"
             yield Finding(WARNING, "other languages", found, do)
         else:
             yield Finding(OK, "other languages", "All memories are found in about a hundred languages.")

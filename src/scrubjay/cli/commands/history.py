@@ -16,6 +16,7 @@ TOLD = (
     "content", "title", "tags", "category", "importance", "confidence", "access_level", "expires_at", "metadata",
     "status", "superseded_by", "supersedes", "valid_from", "valid_until", "verified_at", "path",
 )  # fmt: skip
+NAMES = ("supersedes", "superseded_by")  # of other memories
 
 
 @click.command(
@@ -60,4 +61,6 @@ def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[Cell, ...]
 
 
 def changed(before: Memory, after: Memory) -> list[str]:
-    return [name for name in TOLD if getattr(before, name) != getattr(after, name)]
+    """The fields that differ; of those that name another memory, which one."""
+    names = [name for name in TOLD if getattr(before, name) != getattr(after, name)]
+    return [f"{name} {other}" if name in NAMES and (other := getattr(after, name)) else name for name in names]

@@ -101,9 +101,8 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
 
 
 def resume_hint(done: int, hint: str | None) -> str:
-    place = (
-        f"Lines 1 to {done:,} are imported; resume with --from-line {done + 1}." if done else "Nothing was imported."
-    )
+    resume = f"Lines 1 to {done:,} are imported; to resume, repeat the command with --from-line {done + 1}."
+    place = resume if done else "Nothing was imported."
     return f"{hint} {place}" if hint else place
 
 

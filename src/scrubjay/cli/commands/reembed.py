@@ -38,7 +38,8 @@ def reembed(session: Session) -> None:
         )
         return
     if result.second is None:
-        note("The model for other languages is not installed: scrubjay model pull", session)
+        found = "Not embedded for other languages: their model is missing, or another process is embedding."
+        note(f"{found} See: scrubjay doctor", session)
     elif result.second:
         note(f"{result.second:,} memories have vectors of the model for other languages.", session)
     if not result.memories and not result.failed:

@@ -55,8 +55,10 @@ def supersede(
             field="new_memory_id",
         )
     outdate(ledger, tx, outdated, successor, reason=reason)
+    # Before it is settled: its former state, which the history keeps, did not supersede this one yet.
+    named = outdated.id if access.as_open(outdated, successor) else plain(tx, successor).supersedes
+    ledger.change(tx, replace(successor, supersedes=named), "supersedes", "supersedes")
     settle(tx, plain(tx, successor))
-    ledger.change(tx, replace(successor, supersedes=outdated.id), "supersedes", "supersedes")
     return ledger.seen(tx, outdated.id), ledger.seen(tx, successor.id)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking, verdict
-from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query
+from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
@@ -44,7 +44,8 @@ class Found(NamedTuple):
 
     candidates: ranking.Ranked  # best first
     vector: Vector | None  # the question's
-    degraded: str | None  # why there is none
+    degraded: str | None  # why there is none, or which memories have none
+    partly: bool  # the latter
     periods: tuple[Period, ...]  # the times that the question names
     sure: float  # how likely the best of them answers
 
@@ -73,6 +74,7 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
         verdict=found.verdict,
         total=len(found.candidates),
         degraded=found.degraded,
+        partly=found.partly,
         periods=found.periods,
     )
 
@@ -119,18 +121,14 @@ def _find(
         second=second,
     )
     found, periods, sure = search.candidates(vector)
-    if vector is not None and not len(found):  # whatever has a vector is found
-        degraded = degraded or without_vectors(engine.records, query.filter, audience, now)
-    return Found(found, vector, degraded, periods, sure)
-
-
-def without_vectors(reads: Reads, filter: Filter, audience: Audience, now: datetime) -> str | None:
-    """Why a question that shares no word with any memory found nothing, if there are memories. It counts those that
-    were searched: how many wait in the whole store, doctor says."""
-    searched = reads.count(filter, audience, now=now)
-    if searched == 1:
-        return "The only memory that was searched has no vectors yet."
-    return f"None of the {searched:,} memories that were searched has vectors yet." if searched else None
+    if vector is None or degraded is not None:
+        return Found(found, vector, degraded, False, periods, sure)
+    if len(found):
+        waiting = engine.parts.waiting.told(query.filter, audience, now)
+    else:  # whatever has a vector is found
+        searched = engine.records.count(query.filter, audience, now=now)
+        waiting = without_vectors(searched, searched)
+    return Found(found, vector, waiting, waiting is not None, periods, sure)
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:

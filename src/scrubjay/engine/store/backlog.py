@@ -60,8 +60,9 @@ class Backlog:
         self._wake.set()
         self.start()
 
-    def drain(self, *, seconds: float | None = None) -> bool:
+    def drain(self, *, seconds: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
         """Embed what waits, for at most some seconds; True when nothing is left that can be done."""
+        done, total = 0, self._store.upkeep.count_pending() if progress else 0
         deadline = None if seconds is None else monotonic() + seconds
         if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
             return False
@@ -73,6 +74,9 @@ class Backlog:
                     if not self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
                         return False
                     self._try_to_embed(one)
+                    done += 1
+                    if progress:
+                        progress(done, max(done, total))
             return True
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
@@ -98,13 +102,23 @@ class Backlog:
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
 
-    def finish(self) -> None:
+    def finish_second(self, progress: Callable[[int, int], None] | None = None) -> int | None:
+        """Make all that the model for other languages lacks, if the store has texts for it; for how many memories.
+        None: that model is not here, or another process does it."""
+        if not self._languages.look_at_all():
+            return 0
+        try:
+            return self.fill_second(progress=progress)
+        except EmbeddingError:
+            return None
+
+    def finish(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Embed all that waits, however long it takes; waits for another process's lease to end.
 
         :raises StorageBusy: if another process keeps its lease
         """
         patience = monotonic() + 2 * LEASE_SECONDS
-        while not self.drain():
+        while not self.drain(progress=progress):
             if monotonic() > patience:
                 raise StorageBusy("Another process is embedding the backlog.", hint="Try again when it is done.")
             self._closing.wait(0.5)

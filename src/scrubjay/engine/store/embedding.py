@@ -21,10 +21,12 @@ from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+    from datetime import datetime
 
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.engine import Engine
-    from scrubjay.values.memory import Memory
+    from scrubjay.stores.promises.memories import Store
+    from scrubjay.values.memory import Audience, Filter, Memory
     from scrubjay.values.vectors import Knots
 
 Result = TypeVar("Result")
@@ -35,6 +37,8 @@ AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in
 AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
 ASIDE_SECONDS = 0.00005  # for which a bulk load lets others have the interpreter: as long as a thread takes to wake
 TRY_AGAIN_SECONDS = 15.0
+LOOK_SECONDS = 5.0  # for which it holds how many memories wait for vectors
+PAGE = 10  # memories: from a tenth that waits on, one of them is likely to be missing
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
 NO_MODEL = "No embedding model is configured; searches use words only."
@@ -198,6 +202,45 @@ class Embedding:
         self._why_down = why
 
 
+class Waiting:
+    """Why a search by meaning may miss memories: how many of those that it looks at have no vectors yet.
+
+    To count them takes as long as a search does, so what was found counts for some seconds; and while nothing waits in
+    the whole store, as nearly always, nothing is counted.
+    """
+
+    def __init__(self, records: Store) -> None:
+        self._records = records
+        self._any, self._look_at = False, 0.0
+        self._told: dict[tuple[Filter, Audience], str | None] = {}
+
+    def told(self, filter: Filter, audience: Audience, now: datetime) -> str | None:
+        """A sentence about it, if so many wait that a page is likely to lack one."""
+        if monotonic() >= self._look_at:
+            self._told.clear()
+            self._any, self._look_at = self._records.upkeep.any_waits(), monotonic() + LOOK_SECONDS
+        if not self._any:
+            return None
+        key = (filter, audience)
+        if key not in self._told:
+            waiting = self._records.count_waiting(filter, audience, now=now)
+            searched = self._records.count(filter, audience, now=now) if waiting else 0
+            self._told[key] = without_vectors(waiting, searched) if waiting * PAGE >= searched else None
+        return self._told[key]
+
+
+def without_vectors(waiting: int, searched: int) -> str | None:
+    """That so many of the memories that were searched wait; how many do in the whole store, doctor says."""
+    if not waiting:
+        return None
+    if searched == 1:
+        return "The only memory that was searched has no vectors yet."
+    if waiting >= searched:
+        return f"None of the {searched:,} memories that were searched has vectors yet."
+    has = "has" if waiting == 1 else "have"
+    return f"{waiting:,} of the {searched:,} memories that were searched {has} no vectors yet."
+
+
 def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Vector]:
     """The same as arrays; embedders of others may return anything, such as lists of numbers.
 
@@ -269,7 +312,8 @@ def embed_ahead(
             memories, texts, payload = waiting.popleft()
             yield memories, texts.result(), payload
 
-    with ThreadPoolExecutor(AHEAD, "ahead") as pool:
+    pool = ThreadPoolExecutor(AHEAD, "ahead")
+    try:
         try:
             for memories, payload in batches:
                 waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
@@ -278,6 +322,9 @@ def embed_ahead(
             yield from given_out(0)
             raise
         yield from given_out(0)
+    finally:
+        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | None]:

@@ -43,7 +43,6 @@ class Reembedding:
         self._records = engine.records
         self._embedding = engine.parts.embedding
         self._indexer = engine.parts.indexer
-        self._languages = engine.parts.languages
         self._backlog = engine.parts.backlog
         self._holder = random_suffix()
 
@@ -60,7 +59,7 @@ class Reembedding:
         self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
         if self._records.history.fact("model") == model:
             done, failed = self._replace_unusable(progress)
-            return Reembedded(model=model, memories=done, failed=failed, second=self._fill_second(progress))
+            return Reembedded(model=model, memories=done, failed=failed, second=self._backlog.finish_second(progress))
         self._wait_for_hold()
         try:
             self._begin(model)
@@ -71,7 +70,7 @@ class Reembedding:
                 tx.history.set_fact("model", model)
         finally:
             self._records.upkeep.release(LEASE, holder=self._holder)
-        second = self._fill_second(progress)
+        second = self._backlog.finish_second(progress)
         self._indexer.finish()
         return Reembedded(model=model, memories=done, failed=failed, second=second)
 
@@ -85,15 +84,6 @@ class Reembedding:
             return self._embed_all(progress)
         finally:
             self._records.upkeep.release(LEASE, holder=self._holder)
-
-    def _fill_second(self, progress: Callable[[int, int], None] | None) -> int | None:
-        """What the model for other languages lacks, if the store has texts for it; None if that is not here."""
-        if not self._languages.look_at_all():
-            return 0
-        try:
-            return self._backlog.fill_second(progress=progress)
-        except EmbeddingError:
-            return None
 
     def _wait_for_hold(self) -> None:
         """One that was killed has left its lease behind; that ends by itself."""

@@ -6,6 +6,7 @@ One process at a time does it, under a lease, whichever is alive; what one leave
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from scrubjay.errors import Error
 from scrubjay.stores.promises.memories import Store
@@ -32,12 +33,21 @@ class Indexer:
             self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
             self._thread.start()
 
-    def finish(self) -> None:
-        """Do all that there is to do now, unless another process is at it."""
+    def finish(self, progress: Callable[[int, None], None] | None = None) -> None:
+        """Do all that there is to do now, unless another process is at it; how many steps that takes is not known."""
+
+        def tell(steps: int) -> None:
+            if progress:
+                progress(steps, None)
+
         if not self._store.needs_tending() or not self._leased():
             return
+        steps = 0
+        tell(steps)
         try:
             while not self._closing.is_set() and self._store.tend() and self._leased():
+                steps += 1
+                tell(steps)
                 self._closing.wait(BREATH_SECONDS)
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)

@@ -7,7 +7,7 @@ Whether pages are whole is the server's business: it keeps checksums, and `pg_am
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from scrubjay.stores.postgres import schema as postgres_schema
@@ -188,10 +188,10 @@ def drop_vectors(tx: PostgresTransaction, *, after: int = 0, limit: int | None =
     return int(last)
 
 
-def rebuild(tx: PostgresTransaction) -> None:
+def rebuild(tx: PostgresTransaction, progress: Callable[[int, int], None] | None) -> None:
     tx.write_gathered()
     postgres_vectors.drop_indexes(tx._con)
-    _rebuild_words(tx)
+    _rebuild_words(tx, progress)
     postgres_signatures.sign_all(tx._con)
     count_again(tx)
     count_created(tx._con)
@@ -231,7 +231,7 @@ def count_again(tx: PostgresTransaction) -> None:
     count_totals(tx._con)
 
 
-def _rebuild_words(tx: PostgresTransaction) -> None:
+def _rebuild_words(tx: PostgresTransaction, progress: Callable[[int, int], None] | None) -> None:
     # Archived memories have no text to make words from: the words they have are counted again.
     tx._con.execute(
         """
@@ -244,7 +244,8 @@ def _rebuild_words(tx: PostgresTransaction) -> None:
     tx._con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
     for space, length, terms in tx._con.execute("SELECT space, length, tsvector_to_array(terms) FROM words"):
         tx._counts.words(space, stems_of(terms), length)
-    space, seq = "", -1
+    [(total,)] = tx._con.execute("SELECT count(*) FROM memories WHERE state < 4 AND packed_bytes IS NULL")
+    space, seq, done = "", -1, 0
     while rows := tx._con.execute(
         f"""
         SELECT {COLUMNS}
@@ -261,3 +262,6 @@ def _rebuild_words(tx: PostgresTransaction) -> None:
             memory = memory_of(row)
             space, seq = memory.space, memory.seq
             tx.write_words(space, seq, passages_of(memory))
+        done += len(rows)
+        if progress:
+            progress(done, total)

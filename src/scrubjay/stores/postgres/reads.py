@@ -142,6 +142,25 @@ class PostgresReads(Reads):
             [(count,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
             return int(count)
 
+    def count_waiting(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        restriction = restricted(filter, audience, now=now, purged=True)
+        if restriction is None:
+            self._nothing()
+            return 0
+        where, values = restriction.condition()
+        with self._reading() as con:
+            [(count,)] = con.execute(
+                f"""
+                SELECT count(*)
+                FROM pending
+                JOIN memories ON memories.space = pending.space AND memories.seq = pending.memory
+                WHERE pending.next_part = 0
+                AND {where}
+                """,
+                values,
+            )
+            return int(count)
+
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
         restriction = restricted(DECISIONS, audience, now=now)
         if restriction is None:

@@ -221,9 +221,9 @@ class PostgresStore(PostgresReads, Store):
 
         return backup(self, Path(path).absolute(), progress)
 
-    def rebuild(self) -> None:
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         with self._changing() as transaction:
-            transaction.rebuild()
+            transaction.rebuild(progress)
 
     def close(self) -> None:
         self._listener.close()

@@ -328,9 +328,9 @@ class PostgresTransaction(PostgresReads, Transaction):
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
         return postgres_checkup.drop_vectors(self, after=after, limit=limit)
 
-    def rebuild(self) -> None:
+    def rebuild(self, progress: Callable[[int, int], None] | None) -> None:
         """What follows from memories, made again from them."""
-        postgres_checkup.rebuild(self)
+        postgres_checkup.rebuild(self, progress)
 
     def count_again(self) -> None:
         """Totals from the memories as they are."""

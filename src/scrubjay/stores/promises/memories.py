@@ -219,6 +219,10 @@ class Reads(ABC):
         """How many memories `list` would give without a limit."""
 
     @abstractmethod
+    def count_waiting(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        """How many of these have no vector yet and wait for one. Takes as long as all that waits in the store."""
+
+    @abstractmethod
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         """Memories that share words with the text, best first; equal ones newest first.
 
@@ -523,10 +527,11 @@ class Store(Reads):
         """Look for damage and for rows without words or vectors. Writes nothing. `deep` reads every page and text."""
 
     @abstractmethod
-    def rebuild(self) -> None:
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         """Rebuild words and totals from the memories, and let those without vectors wait for them.
 
-        What only makes searches faster is dropped; `tend` rebuilds it.
+        What only makes searches faster is dropped; `tend` rebuilds it. `progress` is told how many memories have their
+        words, of how many; it must not use the store meanwhile.
         """
 
     @abstractmethod

@@ -124,6 +124,25 @@ class SqliteReads(Reads):
                 return 0
             return count_rows(con, restriction)
 
+    def count_waiting(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        with self._reading() as con:
+            restriction = restricted(con, filter, audience, now=now, purged=True)
+            if restriction is None:
+                return 0
+            where, values = restriction.condition()
+            [(rows,)] = con.execute(
+                # the whole of pending, then the key of memories
+                f"""
+                SELECT count(*)
+                FROM pending
+                CROSS JOIN memories ON memories.seq = pending.memory
+                WHERE pending.next_part = 0
+                AND {where}
+                """,
+                values,
+            )
+            return int(rows)
+
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
         with self._reading() as con:
             restriction = restricted(con, DECISIONS, audience, now=now)

@@ -219,9 +219,9 @@ class SqliteStore(SqliteReads, Store):
                 behind=not self._connections.damaged and self._connections.lacks_changes(con),
             )
 
-    def rebuild(self) -> None:
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         with self._changing() as transaction:
-            transaction.rebuild()
+            transaction.rebuild(progress)
             if transaction.history.fact(LOST):
                 transaction.history.set_fact(LOST, "")  # has been told
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 ADD_WORDS = "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)"
 ADD_TAG = "INSERT INTO tags (memory, tag) VALUES (?, ?)"
+HAS_TEXT = "memories.state < 4 AND memories.seq NOT IN (SELECT memory FROM archives)"
+TOLD_EACH = 100  # memories that are made searchable again
 ADD_PENDING = "INSERT INTO pending (memory, next_part) VALUES (?, ?)"
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 # Deleted and written again in one go, a row with a word 128 times or more is taken for a new one by FTS5 (3.54). Its
@@ -405,7 +407,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         return len(set().union(*dropped.values()))
 
-    def rebuild(self) -> None:
+    def rebuild(self, progress: Callable[[int, int], None] | None) -> None:
         self.drop_unusable_vectors()
         [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
         self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
@@ -416,13 +418,15 @@ class SqliteTransaction(SqliteReads, Transaction):
             f"""
             SELECT {COLUMNS}, memories.space
             FROM {TABLES}
-            WHERE memories.state < 4
-            AND memories.seq NOT IN (SELECT memory FROM archives)
+            WHERE {HAS_TEXT}
             """
         )
-        for row in rows:
+        total = self._count_texts() if progress else 0
+        for done, row in enumerate(rows, 1):
             memory = memory_of(row[: len(FIELDS)])
             self._write_words(memory.seq, memory, row[-1])
+            if progress and (done % TOLD_EACH == 0 or done == total):
+                progress(done, total)
         self._con.execute(
             # The first part without a vector is where embedding goes on; what had all its vectors was judged.
             """
@@ -438,6 +442,10 @@ class SqliteTransaction(SqliteReads, Transaction):
         count_all_passages(self._con)
         self._rebuild_totals()
         vec1.retire_all(self._con)
+
+    def _count_texts(self) -> int:
+        [(count,)] = self._con.execute(f"SELECT count(*) FROM memories WHERE {HAS_TEXT}")
+        return int(count)
 
     def tend(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
         """One step towards the index that there should be, towards short vectors only, or towards a file without much

@@ -63,6 +63,15 @@ class Upkeep:
             if memory in found  # it may be gone meanwhile
         ]
 
+    def count_pending(self) -> int:
+        """How many memories wait for vectors, or for being compared with earlier ones."""
+        [(count,)] = self._sql.all("SELECT count(*) FROM pending")
+        return int(count)
+
+    def any_waits(self) -> bool:
+        """Whether a memory has no vector yet and waits for one."""
+        return self._sql.one("SELECT 1 FROM pending WHERE next_part = 0 LIMIT 1") is not None
+
     def lacking_second(self, model: str, *, after: int = 0, limit: int) -> list[Memory]:
         """Memories without vectors of a second model, in order of arrival, behind an arrival number. Deleted ones and
         those whose text is archived need none."""
