@@ -217,16 +217,16 @@ class Waiting:
     def told(self, filter: Filter, audience: Audience, now: datetime) -> str | None:
         """A sentence about it, if so many wait that a page is likely to lack one."""
         if monotonic() >= self._look_at:
-            self._told.clear()
+            self._told = {}
             self._any, self._look_at = self._records.upkeep.any_waits(), monotonic() + LOOK_SECONDS
         if not self._any:
             return None
-        key = (filter, audience)
-        if key not in self._told:
+        key, told = (filter, audience), self._told  # which another thread may begin again meanwhile
+        if key not in told:
             waiting = self._records.count_waiting(filter, audience, now=now)
             searched = self._records.count(filter, audience, now=now) if waiting else 0
-            self._told[key] = without_vectors(waiting, searched) if waiting * PAGE >= searched else None
-        return self._told[key]
+            told[key] = without_vectors(waiting, searched) if waiting * PAGE >= searched else None
+        return told[key]
 
 
 def without_vectors(waiting: int, searched: int) -> str | None:
