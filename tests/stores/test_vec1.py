@@ -407,6 +407,10 @@ def erase(store: SqliteStore, one: Memory) -> None:
         tx.purge(one.id, at=NOW)
 
 
+def let_expire(store: SqliteStore, one: Memory) -> None:
+    changed(store, one, expires_at=NOW - timedelta(days=1))
+
+
 def make_longer(store: SqliteStore, one: Memory) -> None:
     put(store, replace(one, content="other words", version=one.version + 1), [unit(7_000), unit(int(one.id[4:]))])
 
@@ -451,7 +455,7 @@ def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store
     audience, asked = Audience("ann", (Scope("default", Sight.SHARED),)), {"now": NOW, "limit": 9}
 
     for turn in range(42):
-        one = memories[20 * turn + 5]
+        one: Memory | None = memories[20 * turn + 5]
         for _ in range(2):
             quick = store.nearest(unit(20 * turn + 5), Filter(), audience, **asked)
             with store._reading() as con:
@@ -460,7 +464,7 @@ def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store
 
             assert quick == exact
             if one is not None:
-                ACTS[turn % len(ACTS)](store, one)
+                (ACTS[turn % len(ACTS)] if turn != 30 else let_expire)(store, one)
                 one = None
 
     assert not store._indexes[None]._unfiltered._filtered

@@ -36,7 +36,7 @@ NUMBERS = (
 # And what hardly any memory has.
 TEXTS = ("id", "valid_from", "valid_until", "superseded_by", "opening")
 FEW_VALUES = 8  # that are compared one by one
-AS_DEAR = 20  # times as much as to read where a vector is, if all are read, it takes to look for one
+AS_DEAR = 20  # times: to look something up for one memory, and to read it for one of all
 
 Row = tuple[Any, ...]
 Mask = NDArray[np.bool_]
@@ -171,7 +171,7 @@ class Cache:
         scores = self.cosines_of(vector, memories)
         unread = self._is_unread(memories).nonzero()[0]
         if rows := self._read(con, VECTOR, memories[unread]):
-            vectors = self._vectors[self._count : self._count + len(rows)]  # whose memory is there, and free
+            vectors = self._vectors[self._count : self._count + len(rows)]  # free rows, whose memory is at hand
             if len(vectors) < len(rows):
                 vectors = np.empty((len(rows), self.dimension), np.float32)
             read_into(vectors, [row[2] for row in rows])
@@ -491,7 +491,7 @@ def with_room(by_memory: NDArray[Whole], memories: Ints, unknown: int) -> NDArra
     """An array by memory that reaches beyond these."""
     if (top := int(memories.max(initial=0))) + 1 < len(by_memory):
         return by_memory
-    longer = np.full(2 * top + 2, unknown, by_memory.dtype)
+    longer = np.full(2 + top + top // 8, unknown, by_memory.dtype)
     longer[: len(by_memory)] = by_memory
     return longer
 

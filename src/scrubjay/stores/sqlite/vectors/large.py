@@ -98,7 +98,7 @@ class Recent(ExactIndex):
 
     def __init__(self, *, model: str | None) -> None:
         super().__init__(cached_rows=RECENT_ROWS, model=model)
-        self._passing: dict[Hashable, Passing] = {}  # by table, view, states and kinds
+        self._passing: dict[Hashable, Passing] = {}  # by table and restriction
 
     def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:
         statement, values = members(restriction)
@@ -142,7 +142,7 @@ class Recent(ExactIndex):
         restriction = _without_expiry(con, restriction)
         [view] = restriction.views
         condition = joined(list(conditions(view, restriction)), "AND")
-        which = (table.number, view, restriction.states, restriction.kinds)
+        which = (table.number, view, restriction.states, restriction.kinds, restriction.expired)
         with self._lock:
             self._current(con, dimension)
             known = self._passing.pop(which, None) or Passing(table, condition)
