@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrubjay.embedders.base import Vector
@@ -21,6 +22,7 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.scopes import Scopes
 from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.postgres.values import vector_bytes
 from scrubjay.values.memory import Audience, Category, Filter, Match, Scope, Sight, State
 from scrubjay.values.times import utc_now
 from tests.postgres import Stores, server_url
@@ -136,8 +138,12 @@ def found_alike(store: PostgresStore, question: str) -> None:
             assert [score for _, score in kept] == sorted((score for _, score in kept), reverse=True)
 
 
-def test_what_two_others_change_is_found_as_it_is(url: str, store: PostgresStore) -> None:
+@pytest.mark.parametrize("compared", [scopes.ALL_COMPARED, 3], ids=["all", "likely"])
+def test_what_two_others_change_is_found_as_it_is(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, compared: int
+) -> None:
     """Each in turn, one of them through a connection of its own."""
+    monkeypatch.setattr(scopes, "ALL_COMPARED", compared)
     chance, mine = random.Random(7), list[str]()
     with (
         engine_on(PostgresStore(url), HashingEmbedder()) as jay,
@@ -150,7 +156,82 @@ def test_what_two_others_change_is_found_as_it_is(url: str, store: PostgresStore
                 found_alike(store, " ".join(chance.choices(WORDS, k=3)))
 
     assert len(store._scopes._kept) == 2 * (len(FILTERS) - 1)  # all but the one that depends on what others say
-    assert next(iter(store._scopes._kept.values())).bytes > 0
+    everything = next(iter(store._scopes._kept.values()))
+    assert everything.bytes > 0
+    assert (everything._levels is None) == (compared > 3)
+
+
+def test_the_nearest_of_many_are_found_by_their_signatures() -> None:
+    """Among vectors that lie in a cone, as those of a model do, also after some have gone and others came."""
+    numbers = np.random.default_rng(5)
+    topics = numbers.standard_normal((40, 100)) + 2 * numbers.standard_normal(100)
+    vectors = topics[numbers.integers(0, 40, 16_000)] + numbers.standard_normal((16_000, 100))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    scope = scopes.Scope(100)
+    for first in range(0, 16_000, 4_000):
+        scope._replace([*range(max(0, first - 500), first)], rows_of(vectors, range(first, first + 4_000)))
+    there = [row for row in range(16_000) if row % 4_000 < 3_500 or row >= 12_000]
+    assert scope._levels is not None
+
+    for question in vectors[::800]:
+        best = sorted(there, key=lambda row: -float(vectors[row] @ question))
+        found, _ = scope.compared(question, 20, unexpired_at=0, outdated=[f"m{best[0]}"], also=())
+        assert [match.memory for match in found][:10] == [f"m{row}" for row in best[1:11]]
+        assert [match.score for match in found[:10]] == pytest.approx([vectors[row] @ question for row in best[1:11]])
+
+
+def rows_of(vectors: Vector, rows: range) -> scopes.Found:
+    sent = b"".join(vector_bytes(vectors[row]) for row in rows)
+    return scopes.Found([*rows], [f"m{row}" for row in rows], [0] * len(rows), [scopes.NEVER] * len(rows), sent)
+
+
+def test_long_memories_do_not_take_the_places_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes, "ALL_COMPARED", 100)
+    monkeypatch.setattr(scopes, "LEAST_LIKELY", 10)
+    vectors = np.stack([at_cosine(1 - row / 1_000) for row in range(400)])
+    scope, rows = scopes.Scope(vectors.shape[1]), rows_of(vectors, range(400))
+    scope._replace([], rows._replace(ids=["long"] * 390 + [f"m{row}" for row in range(10)]))
+
+    found, _ = scope.compared(QUERY, 9, unexpired_at=0, outdated=(), also=())
+
+    assert [match.memory for match in found] == ["long", *(f"m{row}" for row in range(8))]
+
+
+def test_a_large_scope_is_read_in_turn(store: PostgresStore, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes, "READ_AT_ONCE", 4)
+    monkeypatch.setattr(postgres_vectors, "scope", lambda *_: 10.0)
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(10)))
+    for _ in range(3):
+        assert len(near(store)) == 9
+
+    assert reads == [4, 4, 2]
+
+
+def test_what_is_changed_while_a_scope_is_read_is_read_again(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of it was read already, and some was not yet."""
+    monkeypatch.setattr(scopes, "READ_AT_ONCE", 4)
+    monkeypatch.setattr(postgres_vectors, "scope", lambda *_: 10.0)
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(10)))
+    found, changed = scopes._found, list[str]()
+
+    def changing(*given: Any) -> scopes.Found:
+        rows = found(*given)
+        if not changed:
+            changed.extend(("m0", "m9"))
+            with closing(PostgresStore(url)) as other, other._changing() as transaction:
+                for table in ("memories", "signatures"):
+                    transaction._con.execute(f"UPDATE {table} SET state = 1 WHERE id = ANY(%s)", (changed,))
+        return rows
+
+    monkeypatch.setattr(scopes, "_found", changing)
+    for _ in range(2):
+        near(store)
+    [scope] = store._scopes._kept.values()
+    assert scope.read
+    assert sorted(near(store)) == [f"m{number}" for number in range(1, 9)]
+    assert changed
 
 
 def test_nothing_is_missed_while_several_write(url: str, store: PostgresStore) -> None:

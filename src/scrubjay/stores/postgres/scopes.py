@@ -1,10 +1,11 @@
 """Scopes that are asked about again and again, with their vectors in memory: there a search by meaning reads no page.
 
 A scope is what a filter and an audience admit: a user's memories, those with a tag, a space. Once it was asked about
-often enough, its vectors are read into an array, and a question is compared with all of them, exactly. Before each
-answer the server is asked which memories have changed since (`changed_memories`, noted by triggers), and those are read
-again: so whatever is committed is seen, whoever has written it. What needs no write to change is decided each time:
-whether a memory has expired, and what others supersede for this audience.
+often enough, its vectors are read into an array, and a question is compared with all of them, exactly; in a large scope
+with those whose signatures are most like its own (`Levels`). Before each answer the server is asked which memories have
+changed since (`changed_memories`, noted by triggers), and those are read again: so whatever is committed is seen,
+whoever has written it. What needs no write to change is decided each time: whether a memory has expired, and what
+others supersede for this audience.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -13,19 +14,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
+from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
+from scrubjay.stores.tables.sql import Condition
 from scrubjay.values.memory import Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-MOST_BYTES = 32_000_000  # that all vectors in memory take: 20,000 of 384 numbers
+MOST_BYTES = 192_000_000  # that all vectors in memory take: 125,000 of 384 numbers
+ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
+LIKELY = 5  # … times as many as are asked for: of 90,000 they hold all of the best ten, and 99 % of the best 200 …
+LEAST_LIKELY = 1_000  # … and never fewer
+READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
 PAID_BACK = 1_000  # … and reading so many memories costs about twice what one question saves by it
@@ -72,7 +79,7 @@ class Scopes:
         """One that is kept, or a new one if it is worth it; and whether it is to be read."""
         with self._lock:
             known = self._kept.pop(key, None)
-            scope = Scope(key[1]) if known is None and self._worth_it(key, restriction, size) else known
+            scope = Scope(key[1], int(size)) if known is None and self._worth_it(key, restriction, size) else known
             if scope is None:
                 return None, False
             scope.asked_at = now = time.monotonic()
@@ -121,7 +128,8 @@ class Scopes:
 class Scope:
     """The vectors of one scope, a part of a memory a row. Everything happens under its lock."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, size: int = 0) -> None:
+        """`size` is about how many memories it has."""
         import numpy as np
 
         self.lock = threading.Lock()
@@ -133,8 +141,10 @@ class Scope:
         self._ids: list[str] = []
         self._rows: dict[str, list[int]] = {}
         # With room for more: the memory's number, when it was made and when it expires; and the vectors.
-        self._numbers = np.zeros((0, 3), np.int64)
+        self._numbers = np.zeros((3, 0), np.int64)
         self._vectors = np.zeros((0, dimension), np.float32)
+        self._levels: Levels | None = None  # of a large one
+        self._size = size
 
     @property
     def read(self) -> bool:
@@ -142,7 +152,7 @@ class Scope:
 
     @property
     def bytes(self) -> int:
-        return self._vectors.nbytes
+        return self._count * self._vectors.strides[0]  # room that was never used takes none
 
     def current(self, con: Connection, restriction: Restriction) -> Current | None:
         """With all that was committed before; None if there is too much of it."""
@@ -152,10 +162,11 @@ class Scope:
         if missed is None or not (self.read or _are_noted(con)):
             return None
         if missed or not self.read:
-            found = _found(con, restriction, dimension, missed or None)
-            if self._count + len(found.ids) > most_rows(dimension):
-                return None
-            self._replace(missed, found)
+            for among in [_named(missed)] if self.read else self._all(con):
+                found = _found(con, restriction, dimension, among)
+                if self._count + len(found.ids) > most_rows(dimension):
+                    return None
+                self._replace(missed, found)
         self._upto, self._mark = changes.last, changes.mark
         return Current(self, restriction.unexpired_at, frozenset(changes.outdated))
 
@@ -165,54 +176,85 @@ class Scope:
         """The nearest, best first, equal ones newest first; and the cosines of what else is asked for and in it."""
         import numpy as np
 
-        cosines = np.vecdot(self._vectors[: self._count], vector)  # one thread: those of BLAS cost more than they save
         parts = [(memory, row) for memory in also for row in self._rows.get(memory, ())]
         known: dict[str, float] = {}
-        for (memory, _), cosine in zip(parts, cosines[[row for _, row in parts]].tolist(), strict=True):
+        # One thread: those of BLAS cost more than they save.
+        for (memory, _), cosine in zip(
+            parts, np.vecdot(self._vectors[[row for _, row in parts]], vector).tolist(), strict=True
+        ):
             known[memory] = max(known.get(memory, cosine), cosine)
+        left_out = np.zeros(self._count, np.bool_)
         if unexpired_at is not None:
-            cosines[self._numbers[: self._count, 2] <= unexpired_at] = -np.inf
+            left_out |= self._numbers[2, : self._count] <= unexpired_at
         for memory in outdated:
-            cosines[self._rows.get(memory, [])] = -np.inf
-        return self._best(cosines, limit), known
+            left_out[self._rows.get(memory, [])] = True
+        return self._nearest(vector, limit, left_out), known
 
-    def _best(self, cosines: Any, limit: int) -> list[Match]:
+    def _nearest(self, vector: Vector, limit: int, left_out: Any) -> list[Match]:
+        import numpy as np
+
+        if self._levels is None:
+            cosines = np.vecdot(self._vectors[: self._count], vector)
+            cosines[left_out] = -np.inf
+            return self._best(np.arange(self._count), cosines, limit)
+        differing, likely = self._levels.differing(vector, left_out), max(LEAST_LIKELY, LIKELY * limit)
+        while True:
+            rows = self._levels.least(differing, likely)
+            best = self._best(rows, np.vecdot(self._vectors[rows], vector), limit)
+            if len(best) >= limit or len(rows) < likely:
+                return best
+            likely *= 4  # long memories took several places each
+
+    def _best(self, rows: Any, cosines: Any, limit: int) -> list[Match]:
+        """Of these rows, each with its cosine."""
         import numpy as np
 
         depth = limit + limit // 4
         while True:
             # With all that are as near as the last one: which of them come first is decided by their age.
             last = -np.partition(-cosines, depth)[depth] if depth < len(cosines) else -np.inf
-            rows = np.flatnonzero(cosines >= last)
-            number, created = self._numbers[rows, 0], self._numbers[rows, 1]
-            rows = rows[np.lexsort((-number, -created, -cosines[rows]))]
+            front = cosines >= last
+            near, close = rows[front], cosines[front]
+            order = np.lexsort((-self._numbers[0, near], -self._numbers[1, near], -close))
             best: dict[str, float] = {}
-            for row, cosine in zip(rows.tolist(), cosines[rows].tolist(), strict=True):
+            for row, cosine in zip(near[order].tolist(), close[order].tolist(), strict=True):
                 if cosine > -np.inf:
                     best.setdefault(self._ids[row], cosine)
             if len(best) >= limit or depth >= len(cosines):
                 return [Match(memory, cosine) for memory, cosine in [*best.items()][:limit]]
             depth *= 4  # long memories took several places each
 
+    def _all(self, con: Connection) -> Iterator[Condition]:
+        """What to read next until everything was, from the beginning: an attempt before may have failed."""
+        self._count, self._ids, self._rows, self._levels = 0, [], {}, None
+        return _in_turn(con, self._size)
+
     def _replace(self, gone: Collection[int], found: Found) -> None:
         """Take the memories with these numbers out, and rows in."""
         import numpy as np
 
-        new = found.numbers(), numbers_of(found.vectors, self._vectors.shape[1])
-        for row in np.flatnonzero(np.isin(self._numbers[: self._count, 0], [*gone]))[::-1].tolist():
+        for row in np.flatnonzero(np.isin(self._numbers[0, : self._count], [*gone]))[::-1].tolist():
             self._remove(row)
+        vectors = numbers_of(found.vectors, self._vectors.shape[1])
         first, count = self._count, self._count + len(found.ids)
-        if not first:
-            self._numbers, self._vectors = new
-        else:
-            if count > len(self._vectors):
-                room = count + count // 8
-                self._numbers, self._vectors = _grown(self._numbers, room), _grown(self._vectors, room)
-            self._numbers[first:count], self._vectors[first:count] = new
+        self._make_room(count)
+        self._numbers[:, first:count], self._vectors[first:count] = found.numbers(), vectors
+        if self._levels is not None:
+            self._levels.put(first, vectors)
+        elif count > ALL_COMPARED:
+            self._levels = Levels(self._vectors.shape)
+            self._levels.put(0, self._vectors[:count])
         self._ids += found.ids
         for row, memory in enumerate(found.ids, first):
             self._rows.setdefault(memory, []).append(row)
         self._count = count
+
+    def _make_room(self, count: int) -> None:
+        if count > len(self._vectors):
+            room = count + count // 8 if self._count else max(count, self._size)
+            self._numbers, self._vectors = widened(self._numbers, room), _grown(self._vectors, room)
+            if self._levels is not None:
+                self._levels.grow(room)
 
     def _remove(self, row: int) -> None:
         """The last row comes into its place."""
@@ -222,10 +264,15 @@ class Scope:
         if row != last:
             self._rows[memory].remove(row)
             self._rows[moved].append(row)
-            self._ids[row], self._numbers[row], self._vectors[row] = moved, self._numbers[last], self._vectors[last]
+            self._ids[row], self._vectors[row] = moved, self._vectors[last]
+            self._numbers[:, row] = self._numbers[:, last]
+            if self._levels is not None:
+                self._levels.put(row, self._vectors[last : last + 1])
         if not self._rows[memory]:
             del self._rows[memory]
         self._vectors[last] = 0  # nothing stays of what was erased
+        if self._levels is not None:
+            self._levels.put(last, self._vectors[last : last + 1])
         self._ids.pop()
 
 
@@ -301,14 +348,28 @@ class Found(NamedTuple):
     def numbers(self) -> Any:
         import numpy as np
 
-        return np.array((self.memories, self.created_at, self.expires_at), np.int64).T
+        return np.array((self.memories, self.created_at, self.expires_at), np.int64)
 
 
-def _found(con: Connection, restriction: Restriction, dimension: int, memories: Collection[int] | None) -> Found:
-    """What is in the scope, of all memories or of some."""
+def _named(memories: Collection[int]) -> Condition:
+    return "memories.seq = ANY(%s)", [Numbers(memories)]
+
+
+def _in_turn(con: Connection, size: int) -> Iterator[Condition]:
+    """Which memories to read next, until all were, if a scope has about so many. What is changed in between has a later
+    number than the last change before."""
+    [(last,)] = con.execute("SELECT last_value FROM arrivals")
+    step = max(1, last * READ_AT_ONCE // max(size, READ_AT_ONCE))
+    for behind in range(0, last, step):
+        upto = behind + step if behind + step < last else NEVER
+        yield "memories.seq > %s AND memories.seq <= %s", [behind, upto]
+
+
+def _found(con: Connection, restriction: Restriction, dimension: int, among: Condition) -> Found:
+    """What is in the scope, of some memories."""
     where, values = restriction.lasting(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
-    among, these = ("TRUE", []) if memories is None else ("memories.seq = ANY(%s)", [Numbers(memories)])
+    these, named = among
     [row] = fetched(
         con,
         # As in signatures.py: the index that the conditions have, then the primary key of vectors. In columns thousands
@@ -326,19 +387,19 @@ def _found(con: Connection, restriction: Restriction, dimension: int, memories: 
             ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
             WHERE {where}
             AND vector_dims(vectors.vector) = %s
-            AND {among}
+            AND {these}
             LIMIT %s
         ) AS found
         """,
-        (NEVER, *values, dimension, *these, most_rows(dimension) + 1),
+        (NEVER, *values, dimension, *named, most_rows(dimension) + 1),
         binary=True,
     )
     return Found(*row)
 
 
-def _grown(column: Any, rows: int) -> Any:
+def _grown(vectors: Any, rows: int) -> Any:
     import numpy as np
 
-    grown = np.zeros((rows, column.shape[1]), column.dtype)
-    grown[: len(column)] = column
+    grown = np.zeros((rows, vectors.shape[1]), vectors.dtype)  # what is not used yet is no memory yet
+    grown[: len(vectors)] = vectors
     return grown

@@ -133,6 +133,64 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
         most *= 4
 
 
+class Levels:
+    """Signatures in memory, of the rows of an array of vectors. They lie in columns: a question is compared with
+    100,000 of them in 1.5 ms, which takes three times as long if each lies by itself."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        """`shape` is the array's."""
+        import numpy as np
+
+        rows, dimension = shape
+        self._columns = np.zeros((-(-2 * dimension // 64), rows), np.uint64)
+
+    def put(self, first: int, vectors: Vector) -> None:
+        """In place of the rows from there on."""
+        self._columns[:, first : first + len(vectors)] = _signed(vectors)
+
+    def grow(self, rows: int) -> None:
+        self._columns = widened(self._columns, rows)
+
+    def differing(self, vector: Vector, left_out: Any) -> Any:
+        """In how many bits each row differs; in more than there are, where it is left out."""
+        import numpy as np
+
+        rows = len(left_out)
+        differing = np.zeros(rows, np.uint16)
+        for column, [asked] in zip(self._columns, _signed(vector[None]), strict=True):
+            differing += np.bitwise_count(column[:rows] ^ asked)
+        differing[left_out] = self._left_out
+        return differing
+
+    def least(self, differing: Any, count: int) -> Any:
+        """The rows that differ least, at least so many of them if there are, in their order."""
+        import numpy as np
+
+        upto = np.searchsorted(np.bincount(differing, minlength=self._left_out)[: self._left_out].cumsum(), count)
+        return np.flatnonzero(differing <= min(int(upto), self._left_out - 1))
+
+    @property
+    def _left_out(self) -> int:
+        return 64 * len(self._columns) + 1
+
+
+def widened(columns: Any, rows: int) -> Any:
+    """With room for so many rows in each column."""
+    import numpy as np
+
+    return np.pad(columns, ((0, 0), (0, rows - columns.shape[1])))
+
+
+def _signed(vectors: Vector) -> Any:
+    """The bits of each row, 64 in a number, a row a column."""
+    import numpy as np
+
+    half = np.float32(0.5 / sqrt(vectors.shape[1]))
+    bits = np.packbits(np.concatenate((vectors > -half, vectors > half), axis=1), axis=1)
+    whole = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))
+    return np.ascontiguousarray(whole.view(np.uint64).T)
+
+
 def _levels_of(vector: Vector) -> str:
     """As the server's function does it; what the last bit of a sum makes of a number at the edge hardly matters."""
     numbers, half = vector.tolist(), 0.5 / sqrt(len(vector))
