@@ -17,13 +17,13 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
-from scrubjay.stores.postgres import scopes
+from scrubjay.stores.postgres import postings, scopes
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.scopes import Scopes
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.values import vector_bytes
-from scrubjay.values.memory import Audience, Category, Filter, Match, Scope, Sight, State
+from scrubjay.values.memory import Audience, Candidates, Category, Filter, Match, Scope, Sight, State
 from scrubjay.values.times import utc_now
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, create_spaces, put, put_all, some
@@ -64,6 +64,116 @@ def url(stores: Stores) -> str:
 def store(url: str) -> Iterator[PostgresStore]:
     with closing(PostgresStore(url)) as store:
         yield store
+
+
+@pytest.fixture
+def words_read(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The words whose passages were read, each time that some were."""
+    words: list[set[str]] = []
+    read = postings.read
+
+    def noted(con: Any, restriction: Restriction, stems: Any) -> Any:
+        words.append({*stems})
+        return read(con, restriction, stems)
+
+    monkeypatch.setattr(postings, "read", noted)
+    return words
+
+
+def match(store: PostgresStore, question: str, filter: Filter = Filter()) -> list[str]:  # noqa: B008 -- frozen
+    found = store.candidates(question, QUERY, filter, EVERYTHING, now=NOW, limit=9)
+    alike = store.match(question, filter, EVERYTHING, now=NOW, limit=9)
+    assert by_words(found) == alike
+    return [one.memory for one in alike]
+
+
+def test_a_words_passages_are_read_once(url: str, store: PostgresStore, words_read: list[set[str]]) -> None:
+    put(store, some("harbour at night", id="m"))
+    put(store, some("harbour harbour by day", id="n"))
+    for _ in range(2):
+        near(store)
+    assert sorted(match(store, "harbour night")) == ["m", "n"]
+    with closing(PostgresStore(url)) as other:
+        put(other, some("a lake at night", id="o"), [])  # without vectors
+        assert sorted(match(store, "night day")) == ["m", "n", "o"]
+        with other._changing() as transaction:
+            transaction._con.execute("UPDATE memories SET state = 1 WHERE id = 'm'")
+            transaction._con.execute("UPDATE words SET state = 1 WHERE id = 'm'")
+    assert match(store, "harbour night lake") == ["o", "n"]
+    assert match(store, "harbour night day") == ["n", "o"]
+
+    assert words_read == [{"harbour", "night"}, {"dai"}, {"lake"}]
+
+
+def test_words_that_were_not_asked_for_lately_make_room(
+    store: PostgresStore, words_read: list[set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "MOST_HELD", 5)
+    put_all(store, (some(f"lake {word} {number}", id=f"{word}{number}") for word in WORDS[:4] for number in range(2)))
+    for _ in range(2):
+        near(store)
+    for word in (*WORDS[:3], "lake"):
+        assert len(match(store, word)) == (8 if word == "lake" else 2)
+        [scope] = store._scopes._kept.values()
+        assert scope._postings.bytes <= 5 * 40
+    match(store, WORDS[2])
+    match(store, WORDS[2])
+
+    assert words_read == [{"harbour"}, {"cello"}, {"rain"}, {"lake"}, {"rain"}]
+
+
+def test_many_changes_are_put_into_all_words(
+    store: PostgresStore, words_read: list[set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "MOST_NOTED", 3)
+    put(store, some("harbour and lake", id="m"))
+    for _ in range(2):
+        near(store)
+    for word in ("harbour", "lake"):
+        match(store, word)
+    for number in range(5):
+        put(store, some("harbour and lake" if number % 2 else "harbour", id=f"m{number}"))
+        match(store, "harbour")
+    [scope] = store._scopes._kept.values()
+
+    assert sorted(match(store, "lake")) == ["m", "m1", "m3"]
+    assert len(scope._postings._noted) <= 3
+    assert words_read == [{"harbour"}, {"lake"}]
+
+
+def test_what_is_changed_while_words_are_read_is_not_missed(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread notes the change meanwhile: what was read before it is not kept."""
+    put(store, some("harbour at night", id="m"))
+    for _ in range(2):
+        near(store)
+    read, done = postings.read, list[str]()
+
+    def slowly(*given: Any) -> Any:
+        columns = read(*given)
+        if not done:
+            done.append("n")
+            put(store, some("harbour by day", id="n"))
+            near(store)
+        return columns
+
+    monkeypatch.setattr(postings, "read", slowly)
+    found = store.candidates("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+    assert [one.memory for one in by_words(found)] == ["m"]
+
+    assert sorted(match(store, "harbour")) == ["m", "n"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 255, 300])
+def test_how_often_a_word_stands_in_a_passage_counts_alike(store: PostgresStore, count: int) -> None:
+    put(store, some("harbour " * count + "lake", id="m"))
+    put(store, some("harbour lake", id="n"))
+    for _ in range(2):
+        near(store)
+    match(store, "harbour lake")  # as it was read
+    put(store, some("lake " * count + "harbour", id="o"))
+    match(store, "harbour lake")  # as it came
 
 
 @pytest.fixture
@@ -136,6 +246,16 @@ def found_alike(store: PostgresStore, question: str) -> None:
                     break
             assert dict(kept) == pytest.approx(dict(exact), abs=1e-6)
             assert [score for _, score in kept] == sorted((score for _, score in kept), reverse=True)
+            while True:
+                by_server = store.match(question, filter, audience, now=now, limit=1_000)
+                found = store.candidates(question, vector, filter, audience, now=now, limit=1_000)
+                if store.match(question, filter, audience, now=now, limit=1_000) == by_server:
+                    break
+            assert by_words(found) == by_server
+
+
+def by_words(found: Candidates) -> list[Match]:
+    return [Match(found.memories[row], found.word_scores[row]) for row in found.by_words]
 
 
 @pytest.mark.parametrize("compared", [scopes.ALL_COMPARED, 3], ids=["all", "likely"])
@@ -156,6 +276,7 @@ def test_what_two_others_change_is_found_as_it_is(
                 found_alike(store, " ".join(chance.choices(WORDS, k=3)))
 
     assert len(store._scopes._kept) == 2 * (len(FILTERS) - 1)  # all but the one that depends on what others say
+    assert all(scope._postings for scope in store._scopes._kept.values())
     everything = next(iter(store._scopes._kept.values()))
     assert everything.bytes > 0
     assert (everything._levels is None) == (compared > 3)
@@ -204,7 +325,8 @@ def test_a_large_scope_is_read_in_turn(store: PostgresStore, reads: list[int], m
     for _ in range(3):
         assert len(near(store)) == 9
 
-    assert reads == [4, 4, 2]
+    assert len(reads) == 3
+    assert sum(reads) == 10
 
 
 def test_what_is_changed_while_a_scope_is_read_is_read_again(
