@@ -279,7 +279,8 @@ class Scope:
 
     def _make_room(self, count: int) -> None:
         if count > len(self._vectors):
-            room = count + count // 8 if self._count else max(count, self._size)
+            room = count if self._count else max(count, self._size)  # at once: growing takes what it has once more
+            room += room // 8
             self._numbers, self._vectors = widened(self._numbers, room), _grown(self._vectors, room)
             if self._levels is not None:
                 self._levels.grow(room)
