@@ -54,11 +54,11 @@ class Passage(NamedTuple):
 
 
 class Heavy(NamedTuple):
-    """A memory that words found, by its heaviest passage."""
+    """Memories that words found, each by its heaviest passage; as columns."""
 
-    score: float
-    created_at: int
-    memory: int
+    scores: Sequence[float]
+    created_at: Sequence[int]
+    memories: Sequence[int]
 
 
 class Postings:
@@ -126,32 +126,41 @@ class Postings:
         return Held(columns, len(self._noted))
 
 
-def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_at: int | None) -> list[Heavy]:
+def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_at: int | None) -> Heavy:
     """The memories that hold most of what is asked for, best first, equal ones newest first."""
     import numpy as np
 
-    keys = np.unique(np.concatenate([one.keys for one in words.values()]))
-    scores, others = np.zeros(len(keys)), np.zeros((2, len(keys)), np.int64)
-    for stem, held in words.items():  # added up in the server's order
-        _, created_at, expires_at, length, count = held.columns
-        damping = 1.2 * (0.25 + 0.75 * (length + asked.scope) / asked.average)
-        at = keys.searchsorted(held.keys)
-        scores[at] += asked.weights[stem] * (22 * count / 10 / (count + damping))
-        others[:, at] = created_at, expires_at
+    keys, created_at, expires_at, _, _ = np.concatenate([held.columns for held in words.values()], axis=1)
+    scores = np.concatenate([_weighed(held, asked.weights[stem], asked) for stem, held in words.items()])
+    order = keys.argsort(kind="stable")  # merges what is in order already, and adds up as the server does
     if unexpired_at is not None:
-        unexpired = others[1] > unexpired_at
-        keys, scores, others = keys[unexpired], scores[unexpired], others[:, unexpired]
-    if not len(keys):
-        return []
-    memories = keys >> PLACES
-    firsts = np.flatnonzero(np.diff(memories, prepend=-1))
-    memories, created_at, scores = memories[firsts], others[0, firsts], np.maximum.reduceat(scores, firsts)
-    if limit < len(scores):
-        front = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        memories, created_at, scores = memories[front], created_at[front], scores[front]
-    order = np.lexsort((memories, created_at, scores))[::-1][:limit]
-    columns = scores[order].tolist(), created_at[order].tolist(), memories[order].tolist()
-    return [*map(Heavy, *columns)]
+        order = order[expires_at[order] > unexpired_at]
+    passages = _firsts(keys[order])
+    sums = np.add.reduceat(scores[order], passages) if len(order) else scores[order]
+    order = order[passages]
+    memories = keys[order] >> PLACES
+    firsts = _firsts(memories)
+    best = np.maximum.reduceat(sums, firsts) if len(order) else sums
+    memories, created = memories[firsts], created_at[order[firsts]]
+    if limit < len(best):
+        front = best >= np.partition(best, len(best) - limit)[len(best) - limit]
+        memories, created, best = memories[front], created[front], best[front]
+    order = np.lexsort((memories, created, best))[::-1][:limit]
+    return Heavy(best[order].tolist(), created[order].tolist(), memories[order].tolist())
+
+
+def _weighed(held: Held, weight: float, asked: Asked) -> Any:
+    """What each passage has by this word, as the server takes it step by step."""
+    _, _, _, length, count = held.columns
+    damping = 1.2 * (0.25 + 0.75 * (length + asked.scope) / asked.average)
+    return weight * (22 * count / 10 / (count + damping))
+
+
+def _firsts(values: Any) -> Any:
+    """Where each of these begins, which are in order."""
+    import numpy as np
+
+    return np.flatnonzero(np.diff(values, prepend=-1))
 
 
 def read(con: Connection, restriction: Restriction, stems: Collection[str]) -> list[Numbers]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 192_000_000  # that vectors and words in memory take: 125,000 of 384 numbers
 ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
-LIKELY = 5  # … times as many as are asked for: of 90,000 they hold all of the best ten, and 99 % of the best 200 …
+LIKELY = 7  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
 LEAST_LIKELY = 1_000  # … and never fewer
 READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
@@ -225,9 +225,9 @@ class Scope:
             cosines = np.vecdot(self._vectors[: self._count], vector)
             cosines[left_out] = -np.inf
             return self._best(np.arange(self._count), cosines, limit, outdated)
-        differing, likely = self._levels.differing(vector, left_out), max(LEAST_LIKELY, LIKELY * limit)
+        likely = max(LEAST_LIKELY, LIKELY * limit)
         while True:
-            rows = self._levels.least(differing, likely)
+            rows = self._levels.likely(vector, likely, left_out)
             best = self._best(rows, np.vecdot(self._vectors[rows], vector), limit, outdated)
             if len(best) >= limit or len(rows) < likely:
                 return best
@@ -270,8 +270,7 @@ class Scope:
         if self._levels is not None:
             self._levels.put(first, vectors)
         elif count > ALL_COMPARED:
-            self._levels = Levels(self._vectors.shape)
-            self._levels.put(0, self._vectors[:count])
+            self._levels = Levels(self._vectors[:count], len(self._vectors))
         self._ids += found.ids
         for row, memory in enumerate(found.memories, first):
             self._rows.setdefault(memory, []).append(row)
@@ -320,9 +319,13 @@ class Current(NamedTuple):
             return []
         held = self.scope.held(con, worth.weights, restriction, self)
         found = heaviest(held, worth, limit + len(self.outdated), unexpired_at=self.unexpired_at)
-        names = self.names(con, [one.memory for one in found])
-        left = [one for one in found if one.memory in names and names[one.memory] not in self.outdated][:limit]
-        ranked = sorted(((worth.share(one.score), one.created_at, one.memory) for one in left), reverse=True)
+        names = self.names(con, found.memories)
+        ranked = [
+            (worth.share(score), created_at, memory)
+            for score, created_at, memory in zip(*found, strict=True)
+            if memory in names and names[memory] not in self.outdated
+        ][:limit]
+        ranked.sort(reverse=True)
         return [Matched(memory, names[memory], min(score, 1.0)) for score, _, memory in ranked]
 
     def names(self, con: Connection, memories: Sequence[int]) -> dict[int, str]:
