@@ -493,6 +493,16 @@ def test_changes_that_everyone_has_seen_are_forgotten(store: PostgresStore) -> N
     assert (first, last) == (13_000, 13_000)
 
 
+def test_changes_of_words_are_forgotten_too(store: PostgresStore) -> None:
+    put(store, some("text", id="m"))
+    with store._changing() as transaction:
+        transaction._con.execute("SELECT setval(pg_get_serial_sequence('changed_memories', 'number'), 38999)")
+        transaction._con.execute("UPDATE words SET length = length")
+        [(first, last)] = transaction._con.execute("SELECT min(number), max(number) FROM changed_memories")
+
+    assert (first, last) == (39_000, 39_000)
+
+
 def test_what_has_expired_meanwhile_is_left_out(store: PostgresStore) -> None:
     put(store, some("text", id="m", expires_at=NOW + timedelta(seconds=30)))
     put(store, some("text two", id="n"))
@@ -504,16 +514,25 @@ def test_what_has_expired_meanwhile_is_left_out(store: PostgresStore) -> None:
     assert [match.memory for match in after] == ["n"]
 
 
-def test_without_the_triggers_nothing_is_kept(store: PostgresStore, reads: list[int]) -> None:
+def test_servers_of_the_version_before_find_the_triggers_that_they_know(store: PostgresStore) -> None:
+    """They count them by their function, and keep nothing if they find any other number."""
+    with store._reading() as con:
+        counted = con.execute("SELECT count(*) FROM pg_trigger WHERE tgfoid = to_regproc('note_changes')").fetchone()
+
+    assert counted == (6,)
+
+
+@pytest.mark.parametrize(("table", "trigger"), [("tags", "tags_went"), ("words", "words_noted_gone")])
+def test_without_the_triggers_nothing_is_kept(store: PostgresStore, reads: list[int], table: str, trigger: str) -> None:
     put(store, some("text", id="m"))
     with store._connections.apart() as con:
-        con.execute("ALTER TABLE tags DISABLE TRIGGER tags_went")
+        con.execute(f"ALTER TABLE {table} DISABLE TRIGGER {trigger}")
     try:
         assert [near(store) for _ in range(4)] == [["m"]] * 4
         assert reads == []
     finally:
         with store._connections.apart() as con:
-            con.execute("ALTER TABLE tags ENABLE TRIGGER tags_went")
+            con.execute(f"ALTER TABLE {table} ENABLE TRIGGER {trigger}")
 
 
 def test_scopes_that_nobody_asks_about_make_room(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:

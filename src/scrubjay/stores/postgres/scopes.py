@@ -63,9 +63,10 @@ class Scopes:
     ) -> Current | None:
         """A scope as it stands, if it is in memory; `size` is about how many memories it has."""
         self._make_room()  # others may have grown, or be idle
-        if size > most_rows(dimension):
-            return None
         key = (asked, dimension)
+        if size > most_rows(dimension):
+            self._forget(key)  # it may have been smaller
+            return None
         scope, due = self._scope(key, restriction, size)
         if scope is not None and due:
             self._soon(partial(self._read, key, scope, restriction))
@@ -469,6 +470,6 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
 def _grown(vectors: Any, rows: int) -> Any:
     import numpy as np
 
-    grown = np.zeros((rows, vectors.shape[1]), vectors.dtype)  # what is not used yet is no memory yet
+    grown = np.zeros((rows, vectors.shape[1]), vectors.dtype)  # takes memory only where it is written to
     grown[: len(vectors)] = vectors
     return grown

@@ -67,7 +67,7 @@ def passages_of(memory: Memory) -> list[Passage]:
 class Asked(NamedTuple):
     """What the words of a question are worth."""
 
-    weights: Mapping[str, float]  # of those that stand in any passage, by their stems
+    weights: Mapping[str, float]  # of the stems that any passage holds
     best: float  # what a passage could have at most
     scope: int  # 1 if the word that names the space counts
     average: float  # length of passages

@@ -10,11 +10,18 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     those BIGINT[] := ARRAY(SELECT memory FROM changed LIMIT 101);
+    last BIGINT;
 BEGIN
-    IF cardinality(those) > 100 THEN
+    IF cardinality(those) = 0 THEN
+        RETURN NULL;
+    ELSIF cardinality(those) > 100 THEN
         those := ARRAY[NULL];
     END IF;
-    INSERT INTO changed_memories (memory) SELECT DISTINCT unnest(those);  -- those of 0021 remove what is old
+    INSERT INTO changed_memories (memory) SELECT DISTINCT unnest(those);
+    last := lastval();
+    IF last % 1000 < cardinality(those) THEN  -- as in 0021: every thousandth number may be noted here
+        DELETE FROM changed_memories WHERE number < last - 10000;
+    END IF;
     RETURN NULL;
 END;
 $$;
