@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.tally import NOTHING, Batch
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Match, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Match, Scope, Sight
 from tests.postgres import Stores, server_url
 from tests.stores.contract.second_vectors import SECOND
 from tests.stores.contract.suite import (
@@ -74,9 +74,16 @@ def by_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresStore, "_at_hand", lambda *_: None)
 
 
+T = TypeVar("T")
+
+
+def by_words(found: Candidates) -> list[tuple[str, float]]:
+    return [(found.memories[row], found.word_scores[row]) for row in found.by_words]
+
+
 class TestPostgresStore(StoreContract):
     """However few memories there are, they are compared by signatures, which follow every change as words do; and with
-    the vectors in memory, which follow it too, the same is found."""
+    vectors and words in memory, which follow it too, the same is found."""
 
     @pytest.fixture(autouse=True)
     def both_ways(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -87,21 +94,30 @@ class TestPostgresStore(StoreContract):
             PostgresStore, "_at_hand", lambda *asked: None if hasattr(thread, "without") else at_hand(*asked)
         )
 
-        def by_server(*asked: Any, **options: Any) -> list[Match]:
+        def by_server(find: Callable[..., T], *asked: Any, **options: Any) -> T:
             thread.without = True
             try:
-                return nearest(*asked, **options)
+                return find(*asked, **options)
             finally:
                 del thread.without
 
         def compared(*asked: Any, **options: Any) -> list[Match]:
-            before, kept = by_server(*asked, **options), nearest(*asked, **options)
-            if by_server(*asked, **options) == before:  # otherwise another thread writes
+            before, kept = by_server(nearest, *asked, **options), nearest(*asked, **options)
+            if by_server(nearest, *asked, **options) == before:  # otherwise another thread writes
                 assert [memory for memory, _ in kept] == [memory for memory, _ in before]
                 assert [score for _, score in kept] == pytest.approx([score for _, score in before], abs=1e-6)
             return kept
 
+        candidates = PostgresStore.candidates
+
+        def found(*asked: Any, **options: Any) -> Candidates:
+            before, kept = by_server(candidates, *asked, **options), candidates(*asked, **options)
+            if by_words(by_server(candidates, *asked, **options)) == by_words(before):
+                assert by_words(kept) == by_words(before)
+            return kept
+
         monkeypatch.setattr(PostgresStore, "nearest", compared)
+        monkeypatch.setattr(PostgresStore, "candidates", found)
         yield
         with closing(PostgresStore(url)) as again, again._reading() as con:
             assert postgres_signatures.wrong(con) == 0

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrubjay.embedders.base import Vector
@@ -16,12 +17,13 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
-from scrubjay.stores.postgres import scopes
+from scrubjay.stores.postgres import postings, scopes
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.scopes import Scopes
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.values.memory import Audience, Category, Filter, Match, Scope, Sight, State
+from scrubjay.stores.postgres.values import vector_bytes
+from scrubjay.values.memory import Audience, Candidates, Category, Filter, Match, Scope, Sight, State
 from scrubjay.values.times import utc_now
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, create_spaces, put, put_all, some
@@ -62,6 +64,116 @@ def url(stores: Stores) -> str:
 def store(url: str) -> Iterator[PostgresStore]:
     with closing(PostgresStore(url)) as store:
         yield store
+
+
+@pytest.fixture
+def words_read(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The words whose passages were read, each time that some were."""
+    words: list[set[str]] = []
+    read = postings.read
+
+    def noted(con: Any, restriction: Restriction, stems: Any) -> Any:
+        words.append({*stems})
+        return read(con, restriction, stems)
+
+    monkeypatch.setattr(postings, "read", noted)
+    return words
+
+
+def match(store: PostgresStore, question: str, filter: Filter = Filter()) -> list[str]:  # noqa: B008 -- frozen
+    found = store.candidates(question, QUERY, filter, EVERYTHING, now=NOW, limit=9)
+    alike = store.match(question, filter, EVERYTHING, now=NOW, limit=9)
+    assert by_words(found) == alike
+    return [one.memory for one in alike]
+
+
+def test_a_words_passages_are_read_once(url: str, store: PostgresStore, words_read: list[set[str]]) -> None:
+    put(store, some("harbour at night", id="m"))
+    put(store, some("harbour harbour by day", id="n"))
+    for _ in range(2):
+        near(store)
+    assert sorted(match(store, "harbour night")) == ["m", "n"]
+    with closing(PostgresStore(url)) as other:
+        put(other, some("a lake at night", id="o"), [])  # without vectors
+        assert sorted(match(store, "night day")) == ["m", "n", "o"]
+        with other._changing() as transaction:
+            transaction._con.execute("UPDATE memories SET state = 1 WHERE id = 'm'")
+            transaction._con.execute("UPDATE words SET state = 1 WHERE id = 'm'")
+    assert match(store, "harbour night lake") == ["o", "n"]
+    assert match(store, "harbour night day") == ["n", "o"]
+
+    assert words_read == [{"harbour", "night"}, {"dai"}, {"lake"}]
+
+
+def test_words_that_were_not_asked_for_lately_make_room(
+    store: PostgresStore, words_read: list[set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "MOST_HELD", 5)
+    put_all(store, (some(f"lake {word} {number}", id=f"{word}{number}") for word in WORDS[:4] for number in range(2)))
+    for _ in range(2):
+        near(store)
+    for word in (*WORDS[:3], "lake"):
+        assert len(match(store, word)) == (8 if word == "lake" else 2)
+        [scope] = store._scopes._kept.values()
+        assert scope._postings.bytes <= 5 * 40
+    match(store, WORDS[2])
+    match(store, WORDS[2])
+
+    assert words_read == [{"harbour"}, {"cello"}, {"rain"}, {"lake"}, {"rain"}]
+
+
+def test_many_changes_are_put_into_all_words(
+    store: PostgresStore, words_read: list[set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "MOST_NOTED", 3)
+    put(store, some("harbour and lake", id="m"))
+    for _ in range(2):
+        near(store)
+    for word in ("harbour", "lake"):
+        match(store, word)
+    for number in range(5):
+        put(store, some("harbour and lake" if number % 2 else "harbour", id=f"m{number}"))
+        match(store, "harbour")
+    [scope] = store._scopes._kept.values()
+
+    assert sorted(match(store, "lake")) == ["m", "m1", "m3"]
+    assert len(scope._postings._noted) <= 3
+    assert words_read == [{"harbour"}, {"lake"}]
+
+
+def test_what_is_changed_while_words_are_read_is_not_missed(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread notes the change meanwhile: what was read before it is not kept."""
+    put(store, some("harbour at night", id="m"))
+    for _ in range(2):
+        near(store)
+    read, done = postings.read, list[str]()
+
+    def slowly(*given: Any) -> Any:
+        columns = read(*given)
+        if not done:
+            done.append("n")
+            put(store, some("harbour by day", id="n"))
+            near(store)
+        return columns
+
+    monkeypatch.setattr(postings, "read", slowly)
+    found = store.candidates("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+    assert [one.memory for one in by_words(found)] == ["m"]
+
+    assert sorted(match(store, "harbour")) == ["m", "n"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 255, 300])
+def test_how_often_a_word_stands_in_a_passage_counts_alike(store: PostgresStore, count: int) -> None:
+    put(store, some("harbour " * count + "lake", id="m"))
+    put(store, some("harbour lake", id="n"))
+    for _ in range(2):
+        near(store)
+    match(store, "harbour lake")  # as it was read
+    put(store, some("lake " * count + "harbour", id="o"))
+    match(store, "harbour lake")  # as it came
 
 
 @pytest.fixture
@@ -134,10 +246,24 @@ def found_alike(store: PostgresStore, question: str) -> None:
                     break
             assert dict(kept) == pytest.approx(dict(exact), abs=1e-6)
             assert [score for _, score in kept] == sorted((score for _, score in kept), reverse=True)
+            while True:
+                by_server = store.match(question, filter, audience, now=now, limit=1_000)
+                found = store.candidates(question, vector, filter, audience, now=now, limit=1_000)
+                if store.match(question, filter, audience, now=now, limit=1_000) == by_server:
+                    break
+            assert by_words(found) == by_server
 
 
-def test_what_two_others_change_is_found_as_it_is(url: str, store: PostgresStore) -> None:
+def by_words(found: Candidates) -> list[Match]:
+    return [Match(found.memories[row], found.word_scores[row]) for row in found.by_words]
+
+
+@pytest.mark.parametrize("compared", [scopes.ALL_COMPARED, 3], ids=["all", "likely"])
+def test_what_two_others_change_is_found_as_it_is(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, compared: int
+) -> None:
     """Each in turn, one of them through a connection of its own."""
+    monkeypatch.setattr(scopes, "ALL_COMPARED", compared)
     chance, mine = random.Random(7), list[str]()
     with (
         engine_on(PostgresStore(url), HashingEmbedder()) as jay,
@@ -150,7 +276,84 @@ def test_what_two_others_change_is_found_as_it_is(url: str, store: PostgresStore
                 found_alike(store, " ".join(chance.choices(WORDS, k=3)))
 
     assert len(store._scopes._kept) == 2 * (len(FILTERS) - 1)  # all but the one that depends on what others say
-    assert next(iter(store._scopes._kept.values())).bytes > 0
+    assert all(scope._postings for scope in store._scopes._kept.values())
+    everything = next(iter(store._scopes._kept.values()))
+    assert everything.bytes > 0
+    assert (everything._levels is None) == (compared > 3)
+
+
+def test_the_nearest_of_many_are_found_by_their_signatures() -> None:
+    """Among vectors that lie in a cone, as those of a model do, also after some have gone and others came."""
+    numbers = np.random.default_rng(5)
+    topics = numbers.standard_normal((40, 100)) + 2 * numbers.standard_normal(100)
+    vectors = topics[numbers.integers(0, 40, 16_000)] + numbers.standard_normal((16_000, 100))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    scope = scopes.Scope(100)
+    for first in range(0, 16_000, 4_000):
+        scope._replace([*range(max(0, first - 500), first)], rows_of(vectors, range(first, first + 4_000)))
+    there = [row for row in range(16_000) if row % 4_000 < 3_500 or row >= 12_000]
+    assert scope._levels is not None
+
+    for question in vectors[::800]:
+        best = sorted(there, key=lambda row: -float(vectors[row] @ question))
+        found, _ = scope.compared(question, 20, unexpired_at=0, outdated=[f"m{best[0]}"], also=())
+        assert [match.memory for match in found][:10] == [f"m{row}" for row in best[1:11]]
+        assert [match.score for match in found[:10]] == pytest.approx([vectors[row] @ question for row in best[1:11]])
+
+
+def rows_of(vectors: Vector, rows: range) -> scopes.Found:
+    sent = b"".join(vector_bytes(vectors[row]) for row in rows)
+    return scopes.Found([*rows], [f"m{row}" for row in rows], [0] * len(rows), [scopes.NEVER] * len(rows), sent)
+
+
+def test_long_memories_do_not_take_the_places_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes, "ALL_COMPARED", 100)
+    monkeypatch.setattr(scopes, "LEAST_LIKELY", 10)
+    vectors = np.stack([at_cosine(1 - row / 1_000) for row in range(400)])
+    scope, rows = scopes.Scope(vectors.shape[1]), rows_of(vectors, range(400))
+    scope._replace([], rows._replace(ids=["long"] * 390 + [f"m{row}" for row in range(10)]))
+
+    found, _ = scope.compared(QUERY, 9, unexpired_at=0, outdated=(), also=())
+
+    assert [match.memory for match in found] == ["long", *(f"m{row}" for row in range(8))]
+
+
+def test_a_large_scope_is_read_in_turn(store: PostgresStore, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes, "READ_AT_ONCE", 4)
+    monkeypatch.setattr(postgres_vectors, "scope", lambda *_: 10.0)
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(10)))
+    for _ in range(3):
+        assert len(near(store)) == 9
+
+    assert len(reads) == 3
+    assert sum(reads) == 10
+
+
+def test_what_is_changed_while_a_scope_is_read_is_read_again(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of it was read already, and some was not yet."""
+    monkeypatch.setattr(scopes, "READ_AT_ONCE", 4)
+    monkeypatch.setattr(postgres_vectors, "scope", lambda *_: 10.0)
+    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(10)))
+    found, changed = scopes._found, list[str]()
+
+    def changing(*given: Any) -> scopes.Found:
+        rows = found(*given)
+        if not changed:
+            changed.extend(("m0", "m9"))
+            with closing(PostgresStore(url)) as other, other._changing() as transaction:
+                for table in ("memories", "signatures"):
+                    transaction._con.execute(f"UPDATE {table} SET state = 1 WHERE id = ANY(%s)", (changed,))
+        return rows
+
+    monkeypatch.setattr(scopes, "_found", changing)
+    for _ in range(2):
+        near(store)
+    [scope] = store._scopes._kept.values()
+    assert scope.read
+    assert sorted(near(store)) == [f"m{number}" for number in range(1, 9)]
+    assert changed
 
 
 def test_nothing_is_missed_while_several_write(url: str, store: PostgresStore) -> None:
@@ -290,6 +493,16 @@ def test_changes_that_everyone_has_seen_are_forgotten(store: PostgresStore) -> N
     assert (first, last) == (13_000, 13_000)
 
 
+def test_changes_of_words_are_forgotten_too(store: PostgresStore) -> None:
+    put(store, some("text", id="m"))
+    with store._changing() as transaction:
+        transaction._con.execute("SELECT setval(pg_get_serial_sequence('changed_memories', 'number'), 38999)")
+        transaction._con.execute("UPDATE words SET length = length")
+        [(first, last)] = transaction._con.execute("SELECT min(number), max(number) FROM changed_memories")
+
+    assert (first, last) == (39_000, 39_000)
+
+
 def test_what_has_expired_meanwhile_is_left_out(store: PostgresStore) -> None:
     put(store, some("text", id="m", expires_at=NOW + timedelta(seconds=30)))
     put(store, some("text two", id="n"))
@@ -301,16 +514,25 @@ def test_what_has_expired_meanwhile_is_left_out(store: PostgresStore) -> None:
     assert [match.memory for match in after] == ["n"]
 
 
-def test_without_the_triggers_nothing_is_kept(store: PostgresStore, reads: list[int]) -> None:
+def test_servers_of_the_version_before_find_the_triggers_that_they_know(store: PostgresStore) -> None:
+    """They count them by their function, and keep nothing if they find any other number."""
+    with store._reading() as con:
+        counted = con.execute("SELECT count(*) FROM pg_trigger WHERE tgfoid = to_regproc('note_changes')").fetchone()
+
+    assert counted == (6,)
+
+
+@pytest.mark.parametrize(("table", "trigger"), [("tags", "tags_went"), ("words", "words_noted_gone")])
+def test_without_the_triggers_nothing_is_kept(store: PostgresStore, reads: list[int], table: str, trigger: str) -> None:
     put(store, some("text", id="m"))
     with store._connections.apart() as con:
-        con.execute("ALTER TABLE tags DISABLE TRIGGER tags_went")
+        con.execute(f"ALTER TABLE {table} DISABLE TRIGGER {trigger}")
     try:
         assert [near(store) for _ in range(4)] == [["m"]] * 4
         assert reads == []
     finally:
         with store._connections.apart() as con:
-            con.execute("ALTER TABLE tags ENABLE TRIGGER tags_went")
+            con.execute(f"ALTER TABLE {table} ENABLE TRIGGER {trigger}")
 
 
 def test_scopes_that_nobody_asks_about_make_room(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,9 @@ MAY_FIRE = {
     "tags_came": "notes that a memory has changed",
     "tags_changed": "notes that a memory has changed",
     "tags_went": "notes that a memory has changed",
+    "words_noted_new": "notes that a memory has changed",
+    "words_noted_changed": "notes that a memory has changed",
+    "words_noted_gone": "notes that a memory has changed",
 }
 
 NAME = r"(?:IF NOT EXISTS )?(\w+)"

@@ -1,10 +1,11 @@
 """Scopes that are asked about again and again, with their vectors in memory: there a search by meaning reads no page.
 
 A scope is what a filter and an audience admit: a user's memories, those with a tag, a space. Once it was asked about
-often enough, its vectors are read into an array, and a question is compared with all of them, exactly. Before each
-answer the server is asked which memories have changed since (`changed_memories`, noted by triggers), and those are read
-again: so whatever is committed is seen, whoever has written it. What needs no write to change is decided each time:
-whether a memory has expired, and what others supersede for this audience.
+often enough, its vectors are read into an array, and a question is compared with all of them, exactly; in a large scope
+with those whose signatures are most like its own (`Levels`). Before each answer the server is asked which memories have
+changed since (`changed_memories`, noted by triggers), and those are read again: so whatever is committed is seen,
+whoever has written it. What needs no write to change is decided each time: whether a memory has expired, and what
+others supersede for this audience. Which passages hold the words that were asked for is kept as well (postings.py).
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -13,19 +14,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrubjay.stores.postgres import postings as postgres_postings
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
+from scrubjay.stores.postgres.postings import NEVER, Held, Postings, heaviest
+from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
+from scrubjay.stores.postgres.words import asked
+from scrubjay.stores.tables.sql import Condition
 from scrubjay.values.memory import Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-MOST_BYTES = 32_000_000  # that all vectors in memory take: 20,000 of 384 numbers
+MOST_BYTES = 192_000_000  # that vectors and words in memory take: 125,000 of 384 numbers
+ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
+LIKELY = 7  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
+LEAST_LIKELY = 1_000  # … and never fewer
+READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
 PAID_BACK = 1_000  # … and reading so many memories costs about twice what one question saves by it
@@ -33,10 +43,9 @@ NOT_SOON = -20  # questions to go before one that had to make room is read again
 NOT_AGAIN = -1_000  # … or one that could not be kept
 MOST_KNOWN = 1_000  # scopes that are kept, and of which it is known how often they were asked about
 MOST_MISSED = 1_000  # changed memories that are read by themselves
-NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql) …
-TRIGGERS = 6  # … which a database that spreads its tables may not have
+NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql, 0022) …
+TRIGGERS = 9  # … which a database that spreads its tables may not have
 READ_AGAIN_SECONDS = 60.0  # after which reading one that was not read is tried again
-NEVER = 2**63 - 1
 
 
 class Scopes:
@@ -54,9 +63,10 @@ class Scopes:
     ) -> Current | None:
         """A scope as it stands, if it is in memory; `size` is about how many memories it has."""
         self._make_room()  # others may have grown, or be idle
-        if size > most_rows(dimension):
-            return None
         key = (asked, dimension)
+        if size > most_rows(dimension):
+            self._forget(key)  # it may have been smaller
+            return None
         scope, due = self._scope(key, restriction, size)
         if scope is not None and due:
             self._soon(partial(self._read, key, scope, restriction))
@@ -72,7 +82,7 @@ class Scopes:
         """One that is kept, or a new one if it is worth it; and whether it is to be read."""
         with self._lock:
             known = self._kept.pop(key, None)
-            scope = Scope(key[1]) if known is None and self._worth_it(key, restriction, size) else known
+            scope = Scope(key[1], int(size)) if known is None and self._worth_it(key, restriction, size) else known
             if scope is None:
                 return None, False
             scope.asked_at = now = time.monotonic()
@@ -121,7 +131,8 @@ class Scopes:
 class Scope:
     """The vectors of one scope, a part of a memory a row. Everything happens under its lock."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, size: int = 0) -> None:
+        """`size` is about how many memories it has."""
         import numpy as np
 
         self.lock = threading.Lock()
@@ -131,10 +142,13 @@ class Scope:
         self._mark = ""  # … and what tells it from one with this number in another past
         self._count = 0
         self._ids: list[str] = []
-        self._rows: dict[str, list[int]] = {}
+        self._rows: dict[int, list[int]] = {}  # by the memory's number
         # With room for more: the memory's number, when it was made and when it expires; and the vectors.
-        self._numbers = np.zeros((0, 3), np.int64)
+        self._numbers = np.zeros((3, 0), np.int64)
         self._vectors = np.zeros((0, dimension), np.float32)
+        self._levels: Levels | None = None  # of a large one
+        self._size = size
+        self._postings = Postings()
 
     @property
     def read(self) -> bool:
@@ -142,7 +156,12 @@ class Scope:
 
     @property
     def bytes(self) -> int:
-        return self._vectors.nbytes
+        return self._count * self._vectors.strides[0] + self._postings.bytes  # room that was never used takes none
+
+    @property
+    def state(self) -> tuple[int, str]:
+        """What it knows of changes."""
+        return self._upto, self._mark
 
     def current(self, con: Connection, restriction: Restriction) -> Current | None:
         """With all that was committed before; None if there is too much of it."""
@@ -152,80 +171,137 @@ class Scope:
         if missed is None or not (self.read or _are_noted(con)):
             return None
         if missed or not self.read:
-            found = _found(con, restriction, dimension, missed or None)
-            if self._count + len(found.ids) > most_rows(dimension):
-                return None
-            self._replace(missed, found)
+            for among in [_named(missed)] if self.read else self._all(con):
+                found = _found(con, restriction, dimension, among)
+                if self._count + len(found.ids) > most_rows(dimension):
+                    return None
+                self._replace(missed, found)
+        if missed and self._postings:
+            self._postings.note(missed, postgres_postings.passages_of(con, restriction, _named(missed)))
         self._upto, self._mark = changes.last, changes.mark
-        return Current(self, restriction.unexpired_at, frozenset(changes.outdated))
+        return Current(self, self.state, restriction.unexpired_at, frozenset(changes.outdated))
+
+    def held(
+        self, con: Connection, stems: Iterable[str], restriction: Restriction, current: Current
+    ) -> dict[str, Held]:
+        """The passages that hold these words. What is not known of them yet is asked without the lock, by a connection
+        that has seen the scope's last change, and kept if there was no other meanwhile."""
+        with self.lock:
+            kept = {stem: self._postings.held(stem) for stem in stems}
+        held = {stem: one for stem, one in kept.items() if one is not None}
+        if missing := [stem for stem in kept if stem not in held]:
+            columns = postgres_postings.read(con, restriction, missing)
+            with self.lock:
+                for stem, one in zip(missing, columns, strict=True):
+                    held[stem] = self._postings.newest(one)
+                    if self.state == current.state:
+                        self._postings.keep(stem, held[stem])
+        return {stem: held[stem] for stem in kept}  # in the order that was asked for
+
+    def names(self, memories: Iterable[int]) -> dict[int, str]:
+        """The ids of those that are in it."""
+        return {memory: self._ids[rows[0]] for memory in memories if (rows := self._rows.get(memory))}
 
     def compared(
-        self, vector: Vector, limit: int, *, unexpired_at: int | None, outdated: Collection[str], also: Sequence[str]
+        self, vector: Vector, limit: int, *, unexpired_at: int | None, outdated: Collection[str], also: Sequence[int]
     ) -> tuple[list[Match], dict[str, float]]:
         """The nearest, best first, equal ones newest first; and the cosines of what else is asked for and in it."""
         import numpy as np
 
-        cosines = np.vecdot(self._vectors[: self._count], vector)  # one thread: those of BLAS cost more than they save
-        parts = [(memory, row) for memory in also for row in self._rows.get(memory, ())]
+        rows = [row for memory in also for row in self._rows.get(memory, ())]
         known: dict[str, float] = {}
-        for (memory, _), cosine in zip(parts, cosines[[row for _, row in parts]].tolist(), strict=True):
+        # One thread: those of BLAS cost more than they save.
+        for row, cosine in zip(rows, np.vecdot(self._vectors[rows], vector).tolist(), strict=True):
+            memory = self._ids[row]
             known[memory] = max(known.get(memory, cosine), cosine)
+        left_out = np.zeros(self._count, np.bool_)
         if unexpired_at is not None:
-            cosines[self._numbers[: self._count, 2] <= unexpired_at] = -np.inf
-        for memory in outdated:
-            cosines[self._rows.get(memory, [])] = -np.inf
-        return self._best(cosines, limit), known
+            left_out |= self._numbers[2, : self._count] <= unexpired_at
+        return self._nearest(vector, limit, left_out, outdated), known
 
-    def _best(self, cosines: Any, limit: int) -> list[Match]:
+    def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Match]:
+        import numpy as np
+
+        if self._levels is None:
+            cosines = np.vecdot(self._vectors[: self._count], vector)
+            cosines[left_out] = -np.inf
+            return self._best(np.arange(self._count), cosines, limit, outdated)
+        likely = max(LEAST_LIKELY, LIKELY * limit)
+        while True:
+            rows = self._levels.likely(vector, likely, left_out)
+            best = self._best(rows, np.vecdot(self._vectors[rows], vector), limit, outdated)
+            if len(best) >= limit or len(rows) < likely:
+                return best
+            likely *= 4  # long memories took several places each
+
+    def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Match]:
+        """Of these rows, each with its cosine."""
         import numpy as np
 
         depth = limit + limit // 4
         while True:
             # With all that are as near as the last one: which of them come first is decided by their age.
             last = -np.partition(-cosines, depth)[depth] if depth < len(cosines) else -np.inf
-            rows = np.flatnonzero(cosines >= last)
-            number, created = self._numbers[rows, 0], self._numbers[rows, 1]
-            rows = rows[np.lexsort((-number, -created, -cosines[rows]))]
+            front = cosines >= last
+            near, close = rows[front], cosines[front]
+            order = np.lexsort((-self._numbers[0, near], -self._numbers[1, near], -close))
             best: dict[str, float] = {}
-            for row, cosine in zip(rows.tolist(), cosines[rows].tolist(), strict=True):
-                if cosine > -np.inf:
+            for row, cosine in zip(near[order].tolist(), close[order].tolist(), strict=True):
+                if cosine > -np.inf and self._ids[row] not in outdated:
                     best.setdefault(self._ids[row], cosine)
             if len(best) >= limit or depth >= len(cosines):
                 return [Match(memory, cosine) for memory, cosine in [*best.items()][:limit]]
-            depth *= 4  # long memories took several places each
+            depth *= 4  # long memories took several places each, or what is outdated did
+
+    def _all(self, con: Connection) -> Iterator[Condition]:
+        """What to read next until everything was, from the beginning: an attempt before may have failed."""
+        self._count, self._ids, self._rows, self._levels, self._postings = 0, [], {}, None, Postings()
+        return _in_turn(con, self._size)
 
     def _replace(self, gone: Collection[int], found: Found) -> None:
         """Take the memories with these numbers out, and rows in."""
         import numpy as np
 
-        new = found.numbers(), numbers_of(found.vectors, self._vectors.shape[1])
-        for row in np.flatnonzero(np.isin(self._numbers[: self._count, 0], [*gone]))[::-1].tolist():
+        for row in np.flatnonzero(np.isin(self._numbers[0, : self._count], [*gone]))[::-1].tolist():
             self._remove(row)
+        vectors = numbers_of(found.vectors, self._vectors.shape[1])
         first, count = self._count, self._count + len(found.ids)
-        if not first:
-            self._numbers, self._vectors = new
-        else:
-            if count > len(self._vectors):
-                room = count + count // 8
-                self._numbers, self._vectors = _grown(self._numbers, room), _grown(self._vectors, room)
-            self._numbers[first:count], self._vectors[first:count] = new
+        self._make_room(count)
+        self._numbers[:, first:count], self._vectors[first:count] = found.numbers(), vectors
+        if self._levels is not None:
+            self._levels.put(first, vectors)
+        elif count > ALL_COMPARED:
+            self._levels = Levels(self._vectors[:count], len(self._vectors))
         self._ids += found.ids
-        for row, memory in enumerate(found.ids, first):
+        for row, memory in enumerate(found.memories, first):
             self._rows.setdefault(memory, []).append(row)
         self._count = count
+
+    def _make_room(self, count: int) -> None:
+        if count > len(self._vectors):
+            room = count if self._count else max(count, self._size)  # at once: growing takes what it has once more
+            room += room // 8
+            self._numbers, self._vectors = widened(self._numbers, room), _grown(self._vectors, room)
+            if self._levels is not None:
+                self._levels.grow(room)
 
     def _remove(self, row: int) -> None:
         """The last row comes into its place."""
         self._count = last = self._count - 1
-        memory, moved = self._ids[row], self._ids[last]
+        memory, moved = int(self._numbers[0, row]), int(self._numbers[0, last])
         self._rows[moved].remove(last)
         if row != last:
             self._rows[memory].remove(row)
             self._rows[moved].append(row)
-            self._ids[row], self._numbers[row], self._vectors[row] = moved, self._numbers[last], self._vectors[last]
+            self._ids[row], self._vectors[row] = self._ids[last], self._vectors[last]
+            self._numbers[:, row] = self._numbers[:, last]
+            if self._levels is not None:
+                self._levels.put(row, self._vectors[last : last + 1])
         if not self._rows[memory]:
             del self._rows[memory]
         self._vectors[last] = 0  # nothing stays of what was erased
+        if self._levels is not None:
+            self._levels.put(last, self._vectors[last : last + 1])
         self._ids.pop()
 
 
@@ -233,15 +309,49 @@ class Current(NamedTuple):
     """A scope as it stood a moment ago."""
 
     scope: Scope
+    state: tuple[int, str]  # what was known of changes
     unexpired_at: int | None
     outdated: frozenset[str]
 
-    def compared(self, vector: Vector, limit: int, also: Sequence[str] = ()) -> tuple[list[Match], dict[str, float]]:
+    def matched(self, con: Connection, text: str, restriction: Restriction, limit: int) -> list[Matched]:
+        """What words find, best first, by the connection that the scope was asked about with."""
+        worth = asked(con, text, restriction)
+        if worth is None:
+            return []
+        held = self.scope.held(con, worth.weights, restriction, self)
+        found = heaviest(held, worth, limit + len(self.outdated), unexpired_at=self.unexpired_at)
+        names = self.names(con, found.memories)
+        ranked = [
+            (worth.share(score), created_at, memory)
+            for score, created_at, memory in zip(*found, strict=True)
+            if memory in names and names[memory] not in self.outdated
+        ][:limit]
+        ranked.sort(reverse=True)
+        return [Matched(memory, names[memory], min(score, 1.0)) for score, _, memory in ranked]
+
+    def names(self, con: Connection, memories: Sequence[int]) -> dict[int, str]:
+        with self.scope.lock:
+            known = self.scope.names(memories)
+        if others := [memory for memory in memories if memory not in known]:  # they have no vectors
+            where, values = _named(others)
+            rows = fetched(con, f"SELECT seq, id FROM memories WHERE {where}", values)  # the primary key
+            known |= dict(rows)
+        return known
+
+    def compared(self, vector: Vector, limit: int, also: Sequence[int] = ()) -> tuple[list[Match], dict[str, float]]:
         from scrubjay.stores.sqlite.vectors.blobs import check
 
         check(vector)
         with self.scope.lock:
             return self.scope.compared(vector, limit, unexpired_at=self.unexpired_at, outdated=self.outdated, also=also)
+
+
+class Matched(NamedTuple):
+    """What words found."""
+
+    number: int
+    memory: str
+    score: float
 
 
 class Changes(NamedTuple):
@@ -284,7 +394,12 @@ def _changes(con: Connection, behind: int, mark: str, restriction: Restriction) 
 
 def _are_noted(con: Connection) -> bool:
     [(noted,)] = con.execute(
-        "SELECT count(*) FROM pg_trigger WHERE tgfoid = to_regproc('note_changes') AND tgenabled = 'O'"
+        """
+        SELECT count(*)
+        FROM pg_trigger
+        WHERE tgfoid IN (to_regproc('note_changes'), to_regproc('note_changed_words'))
+        AND tgenabled = 'O'
+        """
     )
     return bool(noted == TRIGGERS)
 
@@ -301,14 +416,30 @@ class Found(NamedTuple):
     def numbers(self) -> Any:
         import numpy as np
 
-        return np.array((self.memories, self.created_at, self.expires_at), np.int64).T
+        return np.array((self.memories, self.created_at, self.expires_at), np.int64)
 
 
-def _found(con: Connection, restriction: Restriction, dimension: int, memories: Collection[int] | None) -> Found:
-    """What is in the scope, of all memories or of some."""
+def _named(memories: Collection[int]) -> Condition:
+    """Within all spaces, if no other condition says which: the primary key begins with them."""
+    within = "memories.space = ANY(ARRAY(SELECT name FROM spaces))"
+    return f"{within} AND memories.seq = ANY(%s)", [Numbers(memories)]
+
+
+def _in_turn(con: Connection, size: int) -> Iterator[Condition]:
+    """Which memories to read next, until all were, if a scope has about so many. What is changed in between has a later
+    number than the last change before."""
+    [(last,)] = con.execute("SELECT last_value FROM arrivals")
+    step = max(1, last * READ_AT_ONCE // max(size, READ_AT_ONCE))
+    for behind in range(0, last, step):
+        upto = behind + step if behind + step < last else NEVER
+        yield "memories.seq > %s AND memories.seq <= %s", [behind, upto]
+
+
+def _found(con: Connection, restriction: Restriction, dimension: int, among: Condition) -> Found:
+    """What is in the scope, of some memories."""
     where, values = restriction.lasting(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
-    among, these = ("TRUE", []) if memories is None else ("memories.seq = ANY(%s)", [Numbers(memories)])
+    these, named = among
     [row] = fetched(
         con,
         # As in signatures.py: the index that the conditions have, then the primary key of vectors. In columns thousands
@@ -326,19 +457,19 @@ def _found(con: Connection, restriction: Restriction, dimension: int, memories: 
             ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
             WHERE {where}
             AND vector_dims(vectors.vector) = %s
-            AND {among}
+            AND {these}
             LIMIT %s
         ) AS found
         """,
-        (NEVER, *values, dimension, *these, most_rows(dimension) + 1),
+        (NEVER, *values, dimension, *named, most_rows(dimension) + 1),
         binary=True,
     )
     return Found(*row)
 
 
-def _grown(column: Any, rows: int) -> Any:
+def _grown(vectors: Any, rows: int) -> Any:
     import numpy as np
 
-    grown = np.zeros((rows, column.shape[1]), column.dtype)
-    grown[: len(column)] = column
+    grown = np.zeros((rows, vectors.shape[1]), vectors.dtype)  # takes memory only where it is written to
+    grown[: len(vectors)] = vectors
     return grown

@@ -3,7 +3,8 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories
-words.py          finding by words, vectors.py by meaning, with signatures.py; scopes.py has vectors in memory
+words.py          finding by words, vectors.py by meaning, with signatures.py
+scopes.py         vectors in memory, with postings.py for words
 statistics.py     totals and what happened when, and how they are added up
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -34,7 +35,7 @@ from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, C
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads, T
-from scrubjay.stores.postgres.scopes import Current, Scopes
+from scrubjay.stores.postgres.scopes import Current, Matched, Scopes
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candidates_of
@@ -134,19 +135,24 @@ class PostgresStore(PostgresReads, Store):
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
     ) -> Candidates:
         """On two connections: the server works on both at once, and whoever asks waits for the longer one only. With
-        vectors at hand, only words are looked for on the server."""
+        vectors at hand, only words that are new to the scope are looked for on the server."""
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return NO_CANDIDATES
         asked = (filter, audience)
-        at_hand = self._searched(lambda con: self._at_hand(con, restriction, asked, len(vector)))
-        if at_hand is not None:
-            matches = self._searched(lambda con: postgres_words.match(con, text, restriction, limit))
-            near, cosines = at_hand.compared(vector, limit, [match.memory for match in matches])
-            elsewhere = [
-                match.memory for match in matches if match.memory not in cosines
-            ]  # too new, or without vectors
-            return candidates_of(matches, near, cosines | self.cosines(vector, elsewhere))
+
+        def matched_at_hand(con: Connection) -> tuple[Current, list[Matched]] | None:
+            at_hand = self._at_hand(con, restriction, asked, len(vector))
+            return None if at_hand is None else (at_hand, at_hand.matched(con, text, restriction, limit))
+
+        kept = self._searched(matched_at_hand)
+        if kept is not None:
+            at_hand, matches = kept
+            near, cosines = at_hand.compared(vector, limit, [match.number for match in matches])
+            # too new, or without vectors
+            elsewhere = [match.memory for match in matches if match.memory not in cosines]
+            by_words = [(match.memory, match.score) for match in matches]
+            return candidates_of(by_words, near, cosines | self.cosines(vector, elsewhere))
         nearest = self._aside.submit(
             self._searched, lambda con: self._near(con, vector, restriction, asked, limit=limit)
         )

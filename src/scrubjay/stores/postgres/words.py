@@ -54,14 +54,48 @@ class Passage:
     def terms(self, space: str) -> str:
         """The literal of a tsvector."""
         counted = [
-            f"'{stem}':1" if count == 1 and stem.isalnum() else f"{_lexeme(stem)}:{_counted(count)}"
+            f"'{stem}':1" if count == 1 and stem.isalnum() else f"{quoted(stem)}:{_counted(count)}"
             for stem, count in self.stems.items()
         ]
-        return " ".join([*counted, _lexeme(_scope(space))])
+        return " ".join([*counted, quoted(_scope(space))])
 
 
 def passages_of(memory: Memory) -> list[Passage]:
     return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by(memory)))]
+
+
+class Asked(NamedTuple):
+    """What the words of a question are worth."""
+
+    weights: Mapping[str, float]  # of the stems that any passage holds
+    best: float  # what a passage could have at most
+    scope: int  # 1 if the word that names the space counts
+    average: float  # length of passages
+    most_of_all: bool  # see `Statistics`
+
+    def share(self, score: float) -> float:
+        """Of the best that could be; more than that, where words stand several times."""
+        return round(score / self.best, DECIMALS)
+
+
+def asked(con: Connection, text: str, restriction: Restriction) -> Asked | None:
+    """None if no passage holds any of the text's words."""
+    words = stems(query_words(text))
+    if not words:
+        return None
+    known = _statistics(con, set(words.values()), restriction.views, sees_all=restriction.sees_all)
+    if not any(known.frequencies.values()):
+        return None
+    weights = weights_of(known.frequencies, known.passages)
+    # FTS5 counts the word that names the space, in an index that is not small.
+    scope = int(known.passages >= SMALL_ROWS)
+    return Asked(
+        weights={stem: weight for stem, weight in weights.items() if known.frequencies[stem]},
+        best=sum(weights.values()),
+        scope=scope,
+        average=scope + known.words / known.passages,
+        most_of_all=known.most_of_all,
+    )
 
 
 def match(con: Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
@@ -74,22 +108,14 @@ def compared(
 ) -> list[tuple[str, float, float | None]]:
     """What words find, its score, and the cosine of the vector with each one's nearest part, if it has vectors of this
     length."""
-    words = stems(query_words(text))
-    if not words:
+    worth = asked(con, text, restriction)
+    if worth is None:
         return []
-    known_words = _statistics(con, set(words.values()), restriction.views, sees_all=restriction.sees_all)
-    frequencies, rows = known_words.frequencies, known_words.passages
-    if not any(frequencies.values()):
-        return []
-    weights = weights_of(frequencies, rows)
-    known = {stem: weight for stem, weight in weights.items() if frequencies[stem]}
-    best = sum(weights.values())
-    score, scored = _score(known)
-    cosine, asked = ("NULL", ()) if vector is None else (_COSINE, (vector_bytes(vector), len(vector)))
+    score, scored = _score(worth.weights)
+    cosine, compared_with = ("NULL", ()) if vector is None else (_COSINE, (vector_bytes(vector), len(vector)))
     where, values = restriction.condition()
     tables, passages = looked_at("words", where)
-    within = None if known_words.most_of_all else restriction.spaces
-    scope = int(rows >= SMALL_ROWS)  # FTS5 counts the word that names the space, in an index that is not small
+    within = None if worth.most_of_all else restriction.spaces
     found = fetched(
         con,
         # words_by_term. OFFSET lets damping and score be taken once, and first: what is grouped and sorted then carries
@@ -119,10 +145,10 @@ def compared(
             LIMIT %s
         ) AS found
         """,
-        (*asked, *scored, scope, scope + known_words.words / rows, _any_of(known, within), *values, limit),
+        (*compared_with, *scored, worth.scope, worth.average, _any_of(worth.weights, within), *values, limit),
         binary=True,
     )
-    ranked = sorted([(round(score / best, DECIMALS), *row) for score, *row in found], reverse=True)
+    ranked = sorted([(worth.share(score), *row) for score, *row in found], reverse=True)
     return [(memory, min(score, 1.0), cosine) for score, _, _, memory, cosine in ranked]
 
 
@@ -227,7 +253,7 @@ def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tupl
         GROUP BY memories.id, asked.number
         ORDER BY asked.number
         """,
-        ([_lexeme(stem) for stem in words.values()], Texts(ids)),
+        ([quoted(stem) for stem in words.values()], Texts(ids)),
     )
     spelt, held = list(words), dict[str, tuple[str, ...]]()
     for memory, number in rows:
@@ -338,17 +364,17 @@ def _score(weights: Mapping[str, float]) -> tuple[str, list[Any]]:
         END"""
     values: list[Any] = []
     for stem, weight in weights.items():
-        lexeme = _lexeme(stem)
+        lexeme = quoted(stem)
         values += [weight, lexeme, f"{lexeme}:D", f"{lexeme}:C", f"{lexeme}:B", stem]
     return "\n+ ".join([one_word] * len(weights)), values
 
 
 def _any_of(terms: Iterable[str], spaces: list[str] | None) -> str:
     """The literal of a tsquery: any of the terms, in one of the spaces."""
-    wanted = " | ".join(map(_lexeme, terms))
+    wanted = " | ".join(map(quoted, terms))
     if spaces is None:
         return wanted
-    within = " | ".join(_lexeme(_scope(space)) for space in spaces)
+    within = " | ".join(quoted(_scope(space)) for space in spaces)
     return f"({wanted}) & ({within})"
 
 
@@ -364,7 +390,7 @@ def _counted(count: int) -> str:
     return ",".join(f"{place}A" for place in range(1, min(count, MOST_COUNTED) + 1))
 
 
-def _lexeme(text: str) -> str:
+def quoted(text: str) -> str:
     """Quoted, so that nothing in it is syntax."""
     if text.isalnum():
         return f"'{text}'"

@@ -9,6 +9,9 @@ DROP TRIGGER IF EXISTS signatures_went ON signatures;
 DROP TRIGGER IF EXISTS tags_came ON tags;
 DROP TRIGGER IF EXISTS tags_changed ON tags;
 DROP TRIGGER IF EXISTS tags_went ON tags;
+DROP TRIGGER IF EXISTS words_noted_new ON words;
+DROP TRIGGER IF EXISTS words_noted_changed ON words;
+DROP TRIGGER IF EXISTS words_noted_gone ON words;
 
 SELECT create_distributed_table('memories', 'space');
 SELECT create_distributed_table('aliases', 'space', colocate_with => 'memories');
