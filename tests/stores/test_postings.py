@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,7 +185,8 @@ def test_what_is_added_or_changed_is_weighed_as_by_fts5(store: SqliteStore, audi
 def test_words_are_counted_on_as_fts5_counts_them(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     chance, kept, asked = random.Random(8), store._postings_at_hand(), list[str]()
     counting, stems = words.vocabulary, ["lake", "winter", "kingfish", "w7", "absent"]
-    monkeypatch.setattr(postings, "vocabulary", lambda *given: asked.extend(given[2]) or counting(*given))
+    now = words.vocabulary_at
+    monkeypatch.setattr(postings, "vocabulary_at", lambda *given: asked.extend(given[2]) or now(*given))
 
     with closing(SqliteStore(store._connections.path)) as other:
         for number in range(40):
@@ -209,7 +210,7 @@ def test_words_are_counted_on_as_fts5_counts_them(store: SqliteStore, monkeypatc
 
 
 def test_what_is_counted_while_another_commits_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    counting, coming = words.vocabulary, [some("a bittern in the reeds")]
+    counting, coming = words.vocabulary_at, [some("a bittern in the reeds")]
 
     def as_another_commits(*given):
         if coming:
@@ -217,8 +218,7 @@ def test_what_is_counted_while_another_commits_is_not_kept(store: SqliteStore, m
                 put(other, coming.pop())
         return counting(*given)
 
-    monkeypatch.setattr(postings, "snapshot", lambda _: nullcontext())
-    monkeypatch.setattr(postings, "vocabulary", as_another_commits)
+    monkeypatch.setattr(postings, "vocabulary_at", as_another_commits)
     kept = store._postings_at_hand()
     for _ in range(3):
         with store._reading() as con:

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.scopes import Scopes
-from scrubjay.stores.sqlite.sql import snapshot
-from scrubjay.stores.sqlite.words import HOT, Seen, totals_now, vocabulary
+from scrubjay.stores.sqlite.words import HOT, Seen, vocabulary_at
 from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import stems_of_row
 from scrubjay.values.words import SMALL_ROWS, inverse_frequency
@@ -143,11 +142,10 @@ class Postings:
             known = {stem: self._count(stem) for stem in stems} if version == self._version else {}
         missing = [stem for stem in stems if known.get(stem) is None]
         if missing:
-            with snapshot(con):
-                counted, current = vocabulary(con, HOT, missing), totals_now(con, HOT)[2] == version
+            counted, now = vocabulary_at(con, HOT, missing)
             known |= counted
             with self._lock:
-                if current and version == self._version:
+                if now == version == self._version:
                     self._counted = self._counted if len(self._counted) < MOST_COUNTED else {}
                     self._counted |= {stem: (counted.get(stem, 0), self._last) for stem in missing}
         return {stem: count for stem, count in known.items() if count}

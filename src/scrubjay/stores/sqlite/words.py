@@ -342,11 +342,7 @@ def _summed(con: apsw.Connection, condition: Condition, index: Index) -> tuple[i
 
 def _totals(con: apsw.Connection, index: Index) -> tuple[int, int, int]:
     """How many rows there are, how many words they hold, and a number that rises with every change of them."""
-    return looked_up(con, index, lambda: totals_now(con, index))
-
-
-def totals_now(con: apsw.Connection, index: Index) -> tuple[int, int, int]:
-    return _summed(con, ("TRUE", []), index)
+    return looked_up(con, index, lambda: _summed(con, ("TRUE", []), index))
 
 
 def _formula(shown: Seen, weights: Sequence[float]) -> str:
@@ -522,16 +518,27 @@ def _common_remembered(
 
 def vocabulary(con: apsw.Connection, index: Index, stems: Sequence[str]) -> dict[str, int]:
     """In how many rows each of these stems stands, without those in none."""
-    counted = con.execute(
+    return vocabulary_at(con, index, stems)[0]
+
+
+def vocabulary_at(con: apsw.Connection, index: Index, stems: Sequence[str]) -> tuple[dict[str, int], int]:
+    """The same, and the number that rises with every change of these rows; both of one moment."""
+    rows = con.execute(
         f"""
         SELECT known.term, known.doc
         FROM json_each(?) AS wanted
         CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
         WHERE known.col = 'text'
+        UNION ALL
+        SELECT '', coalesce(sum(changes), 0)
+        FROM passage_totals
+        WHERE archived = ?
         """,
-        (json.dumps(stems),),
+        (json.dumps(stems), index.archived),
     )
-    return {str(stem): int(count) for stem, count in counted}
+    counted = {str(stem): int(count) for stem, count in rows}
+    version = counted.pop("")  # no word
+    return counted, version
 
 
 def _visible_rows_with(con: apsw.Connection, stem: str, word: str, shown: Seen, index: Index) -> int:
