@@ -150,6 +150,15 @@ def test_a_vector_that_is_not_made_of_numbers_is_a_problem_that_reembed_repairs(
     assert states(run("doctor", "--json"))["vectors"] == "ok"
 
 
+def test_a_rebuild_without_its_model_says_what_to_do_and_nothing_of_rescue(run):
+    run("store", "User likes tea", env={"SCRUBJAY_EMBEDDER": "none"})
+
+    found = findings(run("doctor", "--rebuild", "--json", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"}))["rebuild"]
+
+    assert "scrubjay model pull" in found["found"]
+    assert found["do"] == "Then: scrubjay doctor --rebuild"
+
+
 def test_vectors_of_an_earlier_version_are_told_and_rebuild_rewrites_them(run, stored, home):
     stored("User likes tea")
     with closing(apsw.Connection(str(home / "memories.db"))) as file:

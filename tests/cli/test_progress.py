@@ -51,7 +51,7 @@ def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, run, tmp_path):
 
     assert "Rebuilding words " in shown
     assert "600/600" in shown
-    assert "Rebuilding vectors " in shown
+    assert "Rebuilding vectors and hints " in shown
     assert "300/300" in shown
     assert "0/" not in piped.err
 

@@ -162,10 +162,10 @@ def test_a_missing_model_without_leave_to_fetch_means_words_only(open_engine):
 @pytest.mark.parametrize(
     ("ready", "waiting", "told"),
     [
-        (9, 1, "1 of the 10 memories that were searched has no vectors yet."),
-        (3, 9, "9 of the 12 memories that were searched have no vectors yet."),
-        (0, 2, "None of the 2 memories that were searched has vectors yet."),
-        (0, 1, "The only memory that was searched has no vectors yet."),
+        (9, 1, "1 of the 10 memories that were searched has no vectors yet: it is found by its words only."),
+        (3, 9, "9 of the 12 memories that were searched have no vectors yet: they are found by their words only."),
+        (0, 2, "None of the 2 memories that were searched has vectors yet: they are found by their words only."),
+        (0, 1, "The only memory that was searched has no vectors yet: it is found by its words only."),
         (10, 1, None),  # a server that is a little behind
         (3, 0, None),
     ],

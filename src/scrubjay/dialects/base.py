@@ -367,7 +367,7 @@ text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "int
 # Goes with a list that was cut because the reply would have been too large: by servers/reply_size.py, or earlier, where
 # a reply counts its items or has a cursor.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
-DEGRADED = text("Present when the embedding model is not available and only words are used, with the reason.")
+DEGRADED = text("Present when only words are used for all or many memories, with the reason.")
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 
 

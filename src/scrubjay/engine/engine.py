@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-REBUILT = ("words", "vectors", "vectors for other languages", "vector index")
+REBUILT = ("words", "vectors and hints", "vectors for other languages", "vector index")
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking

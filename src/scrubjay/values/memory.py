@@ -764,8 +764,8 @@ class Hits:
     hits: tuple[Hit, ...] = ()
     verdict: Verdict = Verdict.NONE  # on the best of all candidates, whatever the page
     total: int = 0  # candidates before paging
-    degraded: str | None = None  # why only words were used, if so
-    partly: bool = False  # so it was for many memories: the others were compared by meaning
+    degraded: str | None = None  # why only words were used, for all or many memories, if so
+    partly: bool = False  # for many: the others were compared by meaning
     periods: tuple[Period, ...] = ()  # the times that the question names: what is from then comes first
 
     @property

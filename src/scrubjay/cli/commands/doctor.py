@@ -220,7 +220,8 @@ def rebuilt(session: Session) -> Iterator[Finding]:
         with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
             engine.rebuild(lambda what, done, total: report(done, total, title=f"Rebuilding {what}"))
     except Error as error:
-        yield Finding(PROBLEM, "rebuild", error.message, error.hint or RESCUE)
+        damaged = error.code == "storage_damaged"
+        yield Finding(PROBLEM, "rebuild", error.message, error.hint or (RESCUE if damaged else f"Then: {REBUILD}"))
     else:
         yield Finding(OK, "rebuild", "The word index and missing vectors were rebuilt.")
 

@@ -42,7 +42,7 @@ def search(
     with session.engine(meaning=not words, known_space=True) as engine:
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded:
-            note(f"Found by words only: {found.degraded} See `scrubjay doctor`.", session)
+            note(f"{'' if found.partly else 'Found by words only: '}{found.degraded} See `scrubjay doctor`.", session)
         for period in found.periods if explain else ():
             note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)
         if found.hits and found.verdict is Verdict.NONE:

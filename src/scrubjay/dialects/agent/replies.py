@@ -195,7 +195,7 @@ def recalled(
         body_of(hit.memory, now, text, doubts, score=round(hit.score, 2), verdict=hit.verdict)
         for hit, text in zip(found, listing.texts, strict=False)
     ]
-    words = f" Found by words only: {hits.degraded}" if hits.degraded else ""
+    words = f" {'' if hits.partly else 'Found by words only: '}{hits.degraded}" if hits.degraded else ""
     if answered:
         opening = f"Verdict: {hits.verdict}.{SAID[hits.verdict]}{words}"
     else:

@@ -147,7 +147,7 @@ MEMORY = record(
     },
 )
 ROOM: Schema = {"tokens": COUNT, "budget": COUNT, "left_out": COUNT}
-DEGRADED = text("Why only words were used, if so")
+DEGRADED = text("Why only words were used, for all or many memories, if so")
 ID = text(minLength=1)
 TAGS = array(text(), maxItems=20)
 TIME = text("A date or time, as 2026-11-15 or 2026-11-15T10:00Z", minLength=1)

@@ -38,6 +38,7 @@ AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is wr
 ASIDE_SECONDS = 0.00005  # for which a bulk load lets others have the interpreter: as long as a thread takes to wake
 TRY_AGAIN_SECONDS = 15.0
 LOOK_SECONDS = 5.0  # for which it holds how many memories wait for vectors
+BY_WORDS = "they are found by their words only."
 PAGE = 10  # memories: from a tenth that waits on, one of them is likely to be missing
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
@@ -234,11 +235,11 @@ def without_vectors(waiting: int, searched: int) -> str | None:
     if not waiting:
         return None
     if searched == 1:
-        return "The only memory that was searched has no vectors yet."
+        return "The only memory that was searched has no vectors yet: it is found by its words only."
     if waiting >= searched:
-        return f"None of the {searched:,} memories that were searched has vectors yet."
-    has = "has" if waiting == 1 else "have"
-    return f"{waiting:,} of the {searched:,} memories that were searched {has} no vectors yet."
+        return f"None of the {searched:,} memories that were searched has vectors yet: {BY_WORDS}"
+    have, how = ("has", "it is found by its words only.") if waiting == 1 else ("have", BY_WORDS)
+    return f"{waiting:,} of the {searched:,} memories that were searched {have} no vectors yet: {how}"
 
 
 def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Vector]:
