@@ -301,6 +301,27 @@ def test_the_nearest_of_many_are_found_by_their_signatures() -> None:
         assert [match.score for match in found[:10]] == pytest.approx([vectors[row] @ question for row in best[1:11]])
 
 
+def test_later_memories_that_lie_elsewhere_and_closer_are_found_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes, "ALL_COMPARED", 500)
+    monkeypatch.setattr(scopes, "LEAST_LIKELY", 100)
+    numbers = np.random.default_rng(6)
+    groups = []
+    for count, spread in ((1_000, 1.0), (3_000, 0.4)):
+        topics = 2 * numbers.standard_normal(100) + spread * numbers.standard_normal((40, 100))
+        groups.append(topics[numbers.integers(0, 40, count)] + spread * 0.6 * numbers.standard_normal((count, 100)))
+    vectors = np.concatenate(groups)
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    scope, right = scopes.Scope(100), 0
+    for first in range(0, 4_000, 500):
+        scope._replace([], rows_of(vectors, range(first, first + 500)))
+
+    for question in vectors[1_000::100]:
+        found, _ = scope.compared(question, 10, unexpired_at=0, outdated=(), also=())
+        right += len({f"m{row}" for row in np.argsort(-(vectors @ question))[:10]} & {match.memory for match in found})
+
+    assert right >= 295  # of 300; 251 by the edges of the first ones
+
+
 def rows_of(vectors: Vector, rows: range) -> scopes.Found:
     sent = b"".join(vector_bytes(vectors[row]) for row in rows)
     return scopes.Found([*rows], [f"m{row}" for row in rows], [0] * len(rows), [scopes.NEVER] * len(rows), sent)

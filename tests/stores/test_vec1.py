@@ -471,6 +471,24 @@ def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store
     assert store._indexes[None]._recent._cache._count < 1_000
 
 
+def test_a_vector_that_came_where_another_was_is_read_once(store, monkeypatch):
+    """Rewriting moves vectors without a change of their memories, and gives numbers at the end of the table again."""
+    monkeypatch.setattr(vector_cache, "AS_DEAR", 0)
+    memories = fill(store, 6)
+    near, far = (memories[place].seq for place in (3, 5))
+    cache = vector_cache.Cache(len(unit(0)), 100, None)
+    with store._reading() as con:
+        cache.nearest_of(con, unit(3), np.array([near, far]), 1)
+        rows = dict(con.execute("SELECT memory, id FROM vectors"))
+        with closing(apsw.Connection(str(store._connections.path))) as other:
+            other.execute("UPDATE vectors SET id = 100 WHERE memory = ?", (far,))
+            other.execute("UPDATE vectors SET id = ? WHERE memory = ?", (rows[far], near))
+        cache.nearest_of(con, unit(3), np.array([near]), 1)
+
+        assert cache.nearest_of(con, unit(3), np.array([near, far]), 1).tolist() == [near]
+        assert cache.nearest_of(con, unit(5), np.array([near, far]), 1).tolist() == [far]
+
+
 def test_a_small_store_needs_no_index(store):
     fill(store, 999)
 

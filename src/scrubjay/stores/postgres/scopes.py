@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 192_000_000  # that vectors and words in memory take: 125,000 of 384 numbers
 ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
-LIKELY = 7  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
-LEAST_LIKELY = 1_000  # … and never fewer
+LIKELY = 10  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
+LEAST_LIKELY = 2_000  # … and never fewer
 READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
@@ -268,9 +268,9 @@ class Scope:
         first, count = self._count, self._count + len(found.ids)
         self._make_room(count)
         self._numbers[:, first:count], self._vectors[first:count] = found.numbers(), vectors
-        if self._levels is not None:
+        if self._levels is not None and count < 2 * self._levels.made_of:
             self._levels.put(first, vectors)
-        elif count > ALL_COMPARED:
+        elif count > ALL_COMPARED:  # and again when it has doubled: later ones may lie elsewhere
             self._levels = Levels(self._vectors[:count], len(self._vectors))
         self._ids += found.ids
         for row, memory in enumerate(found.memories, first):

@@ -26,6 +26,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 TIMES = 2  # as many as are asked for are compared exactly …
 AT_LEAST = 400  # … and never fewer
+SAMPLE = 5_000  # vectors that tell how all lie
 LOOKED_AT = 8  # times as many as are asked for, of signatures in memory, are compared in all of their bits
 
 _SIGNATURES = f"""
@@ -143,10 +144,13 @@ class Levels:
         """Of vectors that tell how all of them lie, with room for so many rows."""
         import numpy as np
 
-        self._mean = vectors.mean(axis=0)
-        self._edge = np.float32(0.5 * np.sqrt(np.square(vectors - self._mean).mean()))
+        some = vectors[:: max(1, len(vectors) // SAMPLE)]
+        self.made_of = len(vectors)
+        self._mean = some.mean(axis=0)
+        self._edge = np.float32(0.5 * np.sqrt(np.square(some - self._mean).mean()))
         self._columns = np.zeros((-(-2 * vectors.shape[1] // 64), rows), np.uint64)
-        self.put(0, vectors)
+        for first in range(0, len(vectors), SAMPLE):  # so that there is not all of it once more
+            self.put(first, vectors[first : first + SAMPLE])
 
     def put(self, first: int, vectors: Vector) -> None:
         """In place of the rows from there on."""

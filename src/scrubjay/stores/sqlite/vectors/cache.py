@@ -190,7 +190,7 @@ class Cache:
         ids = self._row_ids.of(memories)
         rows, left = list[Row](), dict(zip(memories.tolist(), ids.tolist(), strict=True))
         if ids.any():
-            found = self._select(con, columns, "id", ids[ids > 0])
+            found = self._select(con, columns, "id", np.unique(ids[ids > 0]))  # one may have come where another was
             rows = [row for row in found if left.get(row[0]) == row[1]]  # the others have moved
             for row in rows:
                 del left[row[0]]
