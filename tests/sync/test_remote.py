@@ -675,6 +675,7 @@ def test_vectors_of_another_model_or_length_are_made_anew(open_engine):
 
     assert all(len(one) == far.parts.embedding.embedder.dimension for one in far.records.vectors(["mem_anot"]).values())
     assert far.records.history.fact("model") in (None, far.parts.embedding.fingerprint)
+    far.parts.backlog.finish()
     assert far.search("Tea").degraded is None
 
 
