@@ -133,32 +133,24 @@ class PostgresReads(Reads):
             return self._memories(rows)
 
     def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
-        restriction = restricted(filter, audience, now=now, purged=True)
-        if restriction is None:
-            self._nothing()
-            return 0
-        where, values = restriction.condition()
-        with self._reading() as con:
-            [(count,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
-            return int(count)
+        return self._counted("memories", filter, audience, now)
 
     def count_waiting(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
+        waiting = """
+            pending
+            JOIN memories
+            ON memories.space = pending.space AND memories.seq = pending.memory AND pending.next_part = 0
+        """
+        return self._counted(waiting, filter, audience, now)
+
+    def _counted(self, tables: str, filter: Filter, audience: Audience, now: datetime) -> int:
         restriction = restricted(filter, audience, now=now, purged=True)
         if restriction is None:
             self._nothing()
             return 0
         where, values = restriction.condition()
         with self._reading() as con:
-            [(count,)] = con.execute(
-                f"""
-                SELECT count(*)
-                FROM pending
-                JOIN memories ON memories.space = pending.space AND memories.seq = pending.memory
-                WHERE pending.next_part = 0
-                AND {where}
-                """,
-                values,
-            )
+            [(count,)] = con.execute(f"SELECT count(*) FROM {tables} WHERE {where}", values)
             return int(count)
 
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
