@@ -89,6 +89,7 @@ class MixedEmbedder(Embedder):
     """Vectors mixed from real ones by a text's checksum: nothing has to be embedded, and they lie as real ones do."""
 
     name = "mixed"
+    in_process = True  # as the real one
 
     def __init__(self) -> None:
         real = CachedEmbedder(LocalEmbedder(find(DEFAULT), load().models))

@@ -20,6 +20,7 @@ class Embedder(ABC):
     name: str
     dimension: int
     calibration: Knots = PLAIN  # what its cosines are worth
+    in_process = False  # nothing but this computer's own work keeps it from answering
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ class HashingEmbedder(Embedder):
 
     name = "hashing"
     dimension = 384
+    in_process = True
 
     @property
     def fingerprint(self) -> str:

@@ -35,6 +35,8 @@ PULL = "Run: scrubjay model pull"
 class LocalEmbedder(Embedder):
     """One catalogue model, its files below the models folder. Costs nothing until the first text."""
 
+    in_process = True
+
     def __init__(self, model: Model, folder: Path) -> None:
         self.name = model.name
         self.dimension = model.dimension

@@ -4,6 +4,9 @@
 
 A call waits at most `wait_seconds` for its vector. One that came too late or failed takes the embedder down: calls
 that follow answer by words at once instead of waiting again, until a piece of background work succeeds in time.
+
+Waiting needs a second thread, and to wake it and be woken by it costs as much as a fifth of a search. So a model of
+this process that was quick the last time is asked in the caller's own thread.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ Result = TypeVar("Result")
 Payload = TypeVar("Payload")
 Item = TypeVar("Item")
 
+THREADS = 2  # that embed what calls wait for
+QUICK = 0.1  # of the time that a call waits: who answered within it is asked without a second thread
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
 ASIDE_SECONDS = 0.00005  # for which a bulk load lets others have the interpreter: as long as a thread takes to wake
@@ -61,6 +66,8 @@ class Embedding:
         self._loading: Future[None] | None = None
         self._why_down: str | None = None
         self._down_until = 0.0
+        self._quick = False  # it answered quickly the last time
+        self._here = threading.Semaphore(THREADS)  # for calls that embed in their own thread
         self.busy_seconds = 0.0  # that bulk loads spent embedding …
         self._busy_until = 0.0  # … up to this time: two batches at once count once
         self._at_work = 0  # how many batches of texts are being embedded
@@ -89,7 +96,7 @@ class Embedding:
             if self.embedder is None:
                 return None
             if self._loading is None:
-                self._pool = self._pool or ThreadPoolExecutor(2, "embedding")
+                self._pool = self._pool or ThreadPoolExecutor(THREADS, "embedding")
                 self._loading = self._pool.submit(self._load)
             return self._loading
 
@@ -169,8 +176,17 @@ class Embedding:
         was_loaded = loading.done()
         try:
             loading.result(timeout=self._wait_seconds)
-            vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - monotonic()))
+            begun = monotonic()
+            if self._quick and self.embedder.in_process and self._here.acquire(blocking=False):
+                try:
+                    vector = work(self.embedder)
+                finally:
+                    self._here.release()
+            else:
+                vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - begun))
+            self._quick = monotonic() - begun <= QUICK * self._wait_seconds
         except TimeoutError:
+            self._quick = False
             if was_loaded or not loading.done():  # what loading has left of the time says nothing of the model
                 self._down("The embedding model did not answer in time.")
             raise EmbeddingError("The embedding model did not answer in time.") from None
