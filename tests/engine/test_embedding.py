@@ -22,6 +22,8 @@ BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=Tr
 class Faulty(HashingEmbedder):
     """The tests' embedder with a fault that can be switched off."""
 
+    in_process = False  # it may keep a caller waiting for ever
+
     def __init__(self, fault=None):
         super().__init__()
         self.fault = fault
@@ -104,6 +106,81 @@ def test_a_model_that_was_late_because_it_was_loading_is_asked_again(open_engine
     stored = jay.store("The spare key hangs behind the boiler")
 
     assert stored.degraded is None
+
+
+class Watched(HashingEmbedder):
+    """Says in which thread each question was embedded, and may take its time."""
+
+    def __init__(self):
+        super().__init__()
+        self.threads = []
+        self.begun = threading.Semaphore(0)
+        self.enough = threading.Event()
+        self.enough.set()
+
+    def embed_query(self, text):
+        self.threads.append(threading.current_thread())
+        self.begun.release()
+        self.enough.wait(60)
+        return super().embed_query(text)
+
+    def in_the_callers_own(self):
+        return [thread is threading.current_thread() for thread in self.threads]
+
+
+def test_a_quick_model_of_this_process_is_asked_in_the_callers_thread(open_engine):
+    """To wake another thread for it, and to be woken, costs as much as a fifth of a search."""
+    embedder = Watched()
+    jay = open_engine(embedder, wait_seconds=600)  # quick is whatever takes less than a tenth of it
+
+    for _ in range(3):
+        jay.search("boiler")
+
+    assert embedder.in_the_callers_own() == [False, True, True], "how quick it is shows the first time"
+
+
+def test_a_model_behind_an_endpoint_is_never_asked_in_the_callers_thread(open_engine):
+    embedder = Watched()
+    embedder.in_process = False
+    jay = open_engine(embedder, wait_seconds=600)
+
+    for _ in range(3):
+        jay.search("boiler")
+
+    assert embedder.in_the_callers_own() == [False, False, False]
+
+
+def test_a_model_that_was_slow_is_asked_in_a_thread_that_can_be_left_behind(open_engine, monkeypatch):
+    embedder, clock = Watched(), iter(range(0, 100_000, 3))
+    monkeypatch.setattr(embedding, "monotonic", lambda: float(next(clock)))  # every look at it is three seconds later
+    jay = open_engine(embedder, wait_seconds=20)  # so every answer comes in time, and none of them quickly
+
+    for _ in range(3):
+        jay.search("boiler")
+
+    assert embedder.in_the_callers_own() == [False, False, False]
+
+
+def test_no_more_callers_embed_by_themselves_than_there_are_threads_for_it(open_engine):
+    embedder = Watched()
+    jay = open_engine(embedder, wait_seconds=600)
+    jay.search("boiler")
+    embedder.begun.acquire()
+    embedder.threads.clear()
+    embedder.enough.clear()
+    callers = [threading.Thread(target=jay.search, args=("boiler",)) for _ in range(5)]
+
+    for caller in callers:
+        caller.start()
+    for _ in range(2 * embedding.THREADS):  # the last of them waits for its turn
+        assert embedder.begun.acquire(timeout=60)
+    by_themselves = len({*callers} & {*embedder.threads})
+    embedder.enough.set()
+    for caller in callers:
+        caller.join()
+
+    assert by_themselves == embedding.THREADS
+    assert len(embedder.threads) == len(callers)
 
 
 def test_what_was_stored_without_a_vector_gets_one_when_the_embedder_is_back(open_engine):

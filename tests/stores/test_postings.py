@@ -126,6 +126,30 @@ def same_as_by_fts5(store: SqliteStore, filter: Filter, audience: Audience) -> N
         assert by_words(store, question, filter, audience, limit) == expected
 
 
+def test_a_new_word_of_a_small_store_is_read_and_not_counted_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with filled(tmp_path, FEW) as store:
+        expected = SqliteReads.match(store, "cello rain", Filter(), EVERYTHING, now=NOW, limit=40)
+
+        def never(*_given: object) -> None:
+            raise AssertionError("counted before it was read")
+
+        monkeypatch.setattr(postings, "vocabulary_at", never)
+
+        assert by_words(store, "cello rain", Filter(), EVERYTHING, 40) == expected
+
+
+def test_a_word_that_was_read_is_counted_on_when_more_come(tmp_path: Path) -> None:
+    with filled(tmp_path, FEW) as store:
+        by_words(store, "cello rain", Filter(), EVERYTHING, 40)
+        for number in range(30):
+            put(store, some(f"cello {number}"))
+            put(store, some(f"ladder {number}"))
+
+            same_as_by_fts5(store, Filter(), EVERYTHING)
+
+
 def test_what_is_committed_is_found_by_the_next_question(store: SqliteStore) -> None:
     assert not by_words(store, "zebra harbour", Filter(ids=frozenset({"x"})), EVERYTHING, 5)
     by_words(store, "cello zebra", Filter(), EVERYTHING, 5)

@@ -705,6 +705,21 @@ def test_numpy_is_not_needed_to_open_store_and_search_by_words(path: Path) -> No
         assert said(process) == "False"
 
 
+def test_no_search_imports_the_masked_arrays_of_numpy(path: Path) -> None:
+    """10 ms of every server, for the first search after a change."""
+    code = CHILD + (
+        "import numpy as np\n"
+        "from scrubjay.values.memory import Audience, Filter, Scope, Sight\n"
+        "store, everyone = SqliteStore(path), Audience('x', (Scope(None, Sight.ALL),))\n"
+        "for name in 'abc':\n"
+        "    put(store, name, (np.ones(3, np.float32),))\n"
+        "    store.candidates('text', np.ones(3, np.float32), Filter(), everyone, now=NOW, limit=5)\n"
+        "store.close(); say(str('numpy.ma' in sys.modules))"
+    )
+    with child(code, path) as process:
+        assert said(process) == "False"
+
+
 # --- erasing ---
 
 

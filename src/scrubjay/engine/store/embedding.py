@@ -67,7 +67,7 @@ class Embedding:
         self._why_down: str | None = None
         self._down_until = 0.0
         self._quick = False  # it answered quickly the last time
-        self._here = threading.Semaphore(THREADS)  # for calls that embed in their own thread
+        self._here = 0  # calls that embed in their own thread just now
         self.busy_seconds = 0.0  # that bulk loads spent embedding …
         self._busy_until = 0.0  # … up to this time: two batches at once count once
         self._at_work = 0  # how many batches of texts are being embedded
@@ -177,11 +177,11 @@ class Embedding:
         try:
             loading.result(timeout=self._wait_seconds)
             begun = monotonic()
-            if self._quick and self.embedder.in_process and self._here.acquire(blocking=False):
+            if self._quick and self.embedder.in_process and self._enter():
                 try:
                     vector = work(self.embedder)
                 finally:
-                    self._here.release()
+                    self._leave()
             else:
                 vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - begun))
             self._quick = monotonic() - begun <= QUICK * self._wait_seconds
@@ -195,6 +195,17 @@ class Embedding:
             raise
         self._why_down = None
         return vector
+
+    def _enter(self) -> bool:
+        """Whether the calling thread may embed by itself: no more of them at once than there are threads for it."""
+        with self._lock:
+            free = self._here < THREADS
+            self._here += free
+            return free
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._here -= 1
 
     def _load(self) -> None:
         assert self.embedder is not None

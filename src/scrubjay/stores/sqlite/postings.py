@@ -32,6 +32,7 @@ from scrubjay.values.words import SMALL_ROWS, inverse_frequency
 MOST_KEPT = 2_500_000  # rows of words, 20 bytes each
 MOST_ADDED = 500  # rows that came since words were read; with more of them, all are read again
 MOST_COUNTED = 10_000  # words
+FEW_ROWS = 20_000  # of which those with a word are read at once, and so counted; of more, words are counted first
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
 WHICH = 48  # bits, above which the number of a row says for which word it was read
@@ -134,14 +135,19 @@ class Postings:
         added = _added(con, self._last)
         return added if len(added) == more else None  # else one has come back to its former place
 
-    def counted(self, con: apsw.Connection, rows: int, version: int, stems: Sequence[str]) -> dict[str, int]:
+    def counted(
+        self, con: apsw.Connection, rows: int, version: int, stems: Sequence[str], *, to_weigh: bool = False
+    ) -> dict[str, int]:
         """In how many rows each of these stems stands, without those in none. What was counted before is counted on;
-        FTS5 looks each one up in all of its segments. `rows` and `version` are the table's, or were a moment before."""
+        FTS5 looks each one up in all of its segments. `rows` and `version` are the table's, or were a moment before.
+        Of a word `to_weigh` the rows themselves will be asked for next."""
         self.hold(con, rows, version)
         with self._lock:
             known = {stem: self._count(stem) for stem in stems} if version == self._version else {}
         missing = [stem for stem in stems if known.get(stem) is None]
-        if missing:
+        if missing and to_weigh and rows <= FEW_ROWS:
+            known |= {stem: len(one.rows) for stem, one in self._read_all(con, missing, version).items()}
+        elif missing:
             counted, now = vocabulary_at(con, HOT, missing)
             known |= counted
             with self._lock:
@@ -150,7 +156,21 @@ class Postings:
                     self._counted |= {stem: (counted.get(stem, 0), self._last) for stem in missing}
         return {stem: count for stem, count in known.items() if count}
 
+    def _read_all(self, con: apsw.Connection, stems: Sequence[str], version: int) -> dict[str, Held]:
+        """All rows that hold each word; kept, if they are of this version."""
+        last = self._last
+        found = {
+            stem: Held(rows, counts, max(last, int(rows.max(initial=0))))
+            for stem, (rows, counts) in zip(stems, _read(con, stems), strict=True)
+        }
+        with self._lock:
+            for stem, one in found.items() if version == self._version else ():
+                self._keep((stem, None), one)
+        return found
+
     def _count(self, stem: str) -> int | None:
+        if (held := self._known(stem, None)) is not None:
+            return len(held.rows)
         count, upto = self._counted.get(stem, (None, 0))
         if count is not None and upto < self._last:
             since = bisect_right(self._added, upto, key=lambda one: one.row)
@@ -226,11 +246,11 @@ class Postings:
             self._rows -= len(self._kept.pop(next(iter(self._kept))).rows)
 
 
-def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen) -> list[tuple[Ints, Counts]]:
+def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen | None = None) -> list[tuple[Ints, Counts]]:
     """The rows that hold each word, of those that are seen, in order, and how often each does."""
     _make_places(con)
-    where, values = seen.condition()
-    visible = "" if seen.views is None else "CROSS JOIN passages ON passages.id = places.doc"
+    where, values = ("TRUE", ()) if seen is None else seen.condition()
+    visible = "" if seen is None or seen.views is None else "CROSS JOIN passages ON passages.id = places.doc"
     statement = f"""
         SELECT group_concat((wanted.key << {WHICH}) + places.doc)
         FROM json_each(?) AS wanted
@@ -262,6 +282,12 @@ def _added(con: apsw.Connection, last: int) -> list[Added]:
         (last, MOST_ADDED + 1),
     ).fetchall()
     return [Added(row, stems_of_row(text)) for row, text in rows]
+
+
+def distinct(numbers: Ints) -> Ints:
+    """In order, each once. For that alone `numpy.unique` would import masked arrays: 10 ms of every process."""
+    ordered = np.sort(numbers)
+    return ordered[_firsts(ordered)]
 
 
 def _firsts(ordered: Ints) -> Ints:

@@ -209,7 +209,8 @@ def _matched(
     postings: Callable[[], Postings] | None = None,
 ) -> Found:
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
-    frequencies = _frequencies(con, query_words(text), shown, _counting(con, index, postings), index)
+    count = _counting(con, index, postings, to_weigh=shown.everything)
+    frequencies = _frequencies(con, query_words(text), shown, count, index)
     if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted
         return NOTHING
     weights = weights_of(frequencies, shown.rows)
@@ -464,12 +465,14 @@ def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float
     return score
 
 
-def _counting(con: apsw.Connection, index: Index, postings: Callable[[], Postings] | None) -> Count:
+def _counting(
+    con: apsw.Connection, index: Index, postings: Callable[[], Postings] | None, *, to_weigh: bool = False
+) -> Count:
     """How the rows that hold a word are counted: by FTS5, or where it can be told from what was counted before."""
     if postings is None:
         return partial(vocabulary, con, index)
     rows, _, version = _totals(con, index)
-    return partial(postings().counted, con, rows, version)
+    return partial(postings().counted, con, rows, version, to_weigh=to_weigh)
 
 
 def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, count: Count, index: Index) -> dict[str, int]:

@@ -17,7 +17,7 @@ from scrubjay.embedders.base import Vector
 from scrubjay.stores.promises.memories import OPENING
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Kept, Restriction, kept, of_dimension
-from scrubjay.stores.sqlite.postings import numbers_in
+from scrubjay.stores.sqlite.postings import distinct, numbers_in
 from scrubjay.stores.sqlite.vectors.blobs import read_into
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
@@ -190,7 +190,7 @@ class Cache:
         ids = self._row_ids.of(memories)
         rows, left = list[Row](), dict(zip(memories.tolist(), ids.tolist(), strict=True))
         if ids.any():
-            found = self._select(con, columns, "id", np.unique(ids[ids > 0]))  # one may have come where another was
+            found = self._select(con, columns, "id", distinct(ids[ids > 0]))  # one may have come where another was
             rows = [row for row in found if left.get(row[0]) == row[1]]  # the others have moved
             for row in rows:
                 del left[row[0]]
@@ -451,8 +451,8 @@ class Cache:
         self._count = 0
 
     def _remove(self, memories: Ints) -> None:
-        """Take out the rows of these memories; the last rows move into the gaps."""
-        gone = np.unique(self._every_row(memories))
+        """Take out the rows of these memories, each given once; the last rows move into the gaps."""
+        gone = np.sort(self._every_row(memories))
         self._place[memories[memories < len(self._place)]] = UNREAD
         if not len(gone):  # they are new
             return
