@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.stores.postgres import postings as postgres_postings
@@ -35,6 +36,7 @@ MOST_BYTES = 192_000_000  # that vectors and words in memory take: 125,000 of 38
 ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
 LIKELY = 10  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
 LEAST_LIKELY = 2_000  # … and never fewer
+AT_ONCE = 512  # vectors are compared
 READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
@@ -210,29 +212,34 @@ class Scope:
 
         rows = [row for memory in also for row in self._rows.get(memory, ())]
         known: dict[str, float] = {}
-        # One thread: those of BLAS cost more than they save.
-        for row, cosine in zip(rows, np.vecdot(self._vectors[rows], vector).tolist(), strict=True):
+        for row, cosine in zip(rows, self._cosines(rows, vector).tolist(), strict=True):
             memory = self._ids[row]
             known[memory] = max(known.get(memory, cosine), cosine)
-        left_out = np.zeros(self._count, np.bool_)
-        if unexpired_at is not None:
-            left_out |= self._numbers[2, : self._count] <= unexpired_at
-        return self._nearest(vector, limit, left_out, outdated), known
+        expired = [] if unexpired_at is None else np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
+        return self._nearest(vector, limit, expired, outdated), known
 
     def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Match]:
         import numpy as np
 
         if self._levels is None:
-            cosines = np.vecdot(self._vectors[: self._count], vector)
+            cosines = np.vecdot(self._vectors[: self._count], vector)  # by one thread: those of BLAS cost more
             cosines[left_out] = -np.inf
             return self._best(np.arange(self._count), cosines, limit, outdated)
         likely = max(LEAST_LIKELY, LIKELY * limit)
         while True:
-            rows = self._levels.likely(vector, likely, left_out)
-            best = self._best(rows, np.vecdot(self._vectors[rows], vector), limit, outdated)
+            rows = self._levels.likely(vector, likely, self._count, left_out)
+            best = self._best(rows, self._cosines(rows, vector), limit, outdated)
             if len(best) >= limit or len(rows) < likely:
                 return best
             likely *= 4  # long memories took several places each
+
+    def _cosines(self, rows: Any, vector: Vector) -> Any:
+        """Of some rows, a few hundred at a time: so they stay in the processor's cache, and take little memory."""
+        import numpy as np
+
+        parts = [rows[at : at + AT_ONCE] for at in range(0, len(rows), AT_ONCE)]
+        cosines = [np.vecdot(self._vectors[part], vector) for part in parts]
+        return np.concatenate(cosines) if cosines else np.zeros(0, np.float32)
 
     def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Match]:
         """Of these rows, each with its cosine."""
@@ -242,15 +249,18 @@ class Scope:
         while True:
             # With all that are as near as the last one: which of them come first is decided by their age.
             last = -np.partition(-cosines, depth)[depth] if depth < len(cosines) else -np.inf
-            front = cosines >= last
+            front = (cosines >= last) & (cosines > -np.inf)
             near, close = rows[front], cosines[front]
-            order = np.lexsort((-self._numbers[0, near], -self._numbers[1, near], -close))
+            memories, created_at = self._numbers[0, near], self._numbers[1, near]
+            order = np.lexsort((-memories, -created_at, -close))
             best: dict[str, float] = {}
-            for row, cosine in zip(near[order].tolist(), close[order].tolist(), strict=True):
-                if cosine > -np.inf and self._ids[row] not in outdated:
-                    best.setdefault(self._ids[row], cosine)
+            names = map(self._ids.__getitem__, near[order].tolist())
+            for memory, cosine in zip(names, close[order].tolist(), strict=True):
+                best.setdefault(memory, cosine)
+            for memory in outdated:
+                best.pop(memory, None)
             if len(best) >= limit or depth >= len(cosines):
-                return [Match(memory, cosine) for memory, cosine in [*best.items()][:limit]]
+                return [*starmap(Match, islice(best.items(), limit))]
             depth *= 4  # long memories took several places each, or what is outdated did
 
     def _all(self, con: Connection) -> Iterator[Condition]:
