@@ -115,7 +115,7 @@ def test_words_that_were_not_asked_for_lately_make_room(
     for word in (*WORDS[:3], "lake"):
         assert len(match(store, word)) == (8 if word == "lake" else 2)
         [scope] = store._scopes._kept.values()
-        assert scope._postings.bytes <= 5 * 40
+        assert scope._postings.bytes <= 5 * 24
     match(store, WORDS[2])
     match(store, WORDS[2])
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrubjay.stores.postgres import postings as postgres_postings
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
-from scrubjay.stores.postgres.postings import NEVER, Held, Postings, heaviest
+from scrubjay.stores.postgres.postings import Held, Postings, heaviest
 from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
-from scrubjay.stores.postgres.words import asked
+from scrubjay.stores.postgres.words import Statistics, asked, statistics
 from scrubjay.stores.tables.sql import Condition
 from scrubjay.values.memory import Match
 
@@ -47,6 +47,8 @@ MOST_KNOWN = 1_000  # scopes that are kept, and of which it is known how often t
 MOST_MISSED = 1_000  # changed memories that are read by themselves
 NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql, 0022) …
 TRIGGERS = 9  # … which a database that spreads its tables may not have
+NEVER = 2**63 - 1
+MOST_COUNTED = 2_000  # words of which it is known how rare they are
 READ_AGAIN_SECONDS = 60.0  # after which reading one that was not read is tried again
 
 
@@ -151,6 +153,7 @@ class Scope:
         self._levels: Levels | None = None  # of a large one
         self._size = size
         self._postings = Postings()
+        self._counted: tuple[tuple[int, str], Statistics] | None = None  # how rare words are, as of which state
 
     @property
     def read(self) -> bool:
@@ -183,6 +186,20 @@ class Scope:
         self._upto, self._mark = changes.last, changes.mark
         return Current(self, self.state, restriction.unexpired_at, frozenset(changes.outdated))
 
+    def statistics(self, con: Connection, restriction: Restriction, current: Current, stems: set[str]) -> Statistics:
+        """How rare words are. Whatever changes that has changed words, which is noted: until then the server is asked
+        once about each."""
+        with self.lock:
+            known = self._counted[1] if self._counted and self._counted[0] == current.state else None
+        frequencies = {} if known is None or len(known.frequencies) > MOST_COUNTED else known.frequencies
+        if known is None or not stems <= frequencies.keys():
+            told = statistics(con, restriction, stems - frequencies.keys())
+            known = told._replace(frequencies={**frequencies, **told.frequencies})
+            with self.lock:
+                if self.state == current.state:
+                    self._counted = current.state, known
+        return known._replace(frequencies={stem: known.frequencies[stem] for stem in sorted(stems)})
+
     def held(
         self, con: Connection, stems: Iterable[str], restriction: Restriction, current: Current
     ) -> dict[str, Held]:
@@ -192,9 +209,9 @@ class Scope:
             kept = {stem: self._postings.held(stem) for stem in stems}
         held = {stem: one for stem, one in kept.items() if one is not None}
         if missing := [stem for stem in kept if stem not in held]:
-            columns = postgres_postings.read(con, restriction, missing)
+            read = postgres_postings.read(con, restriction, missing)
             with self.lock:
-                for stem, one in zip(missing, columns, strict=True):
+                for stem, one in zip(missing, read, strict=True):
                     held[stem] = self._postings.newest(one)
                     if self.state == current.state:
                         self._postings.keep(stem, held[stem])
@@ -215,7 +232,7 @@ class Scope:
         for row, cosine in zip(rows, self._cosines(rows, vector).tolist(), strict=True):
             memory = self._ids[row]
             known[memory] = max(known.get(memory, cosine), cosine)
-        expired = [] if unexpired_at is None else np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
+        expired: Any = [] if unexpired_at is None else np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
         return self._nearest(vector, limit, expired, outdated), known
 
     def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Match]:
@@ -325,7 +342,7 @@ class Current(NamedTuple):
 
     def matched(self, con: Connection, text: str, restriction: Restriction, limit: int) -> list[Matched]:
         """What words find, best first, by the connection that the scope was asked about with."""
-        worth = asked(con, text, restriction)
+        worth = asked(text, partial(self.scope.statistics, con, restriction, self))
         if worth is None:
             return []
         held = self.scope.held(con, worth.weights, restriction, self)

@@ -13,7 +13,8 @@ no memory is read. The formula is FTS5's, so that both backends give the same or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
@@ -78,12 +79,12 @@ class Asked(NamedTuple):
         return round(score / self.best, DECIMALS)
 
 
-def asked(con: Connection, text: str, restriction: Restriction) -> Asked | None:
-    """None if no passage holds any of the text's words."""
+def asked(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
+    """None if no passage holds any of the text's words; `told` says what is known of them."""
     words = stems(query_words(text))
     if not words:
         return None
-    known = _statistics(con, set(words.values()), restriction.views, sees_all=restriction.sees_all)
+    known = told(set(words.values()))
     if not any(known.frequencies.values()):
         return None
     weights = weights_of(known.frequencies, known.passages)
@@ -108,7 +109,7 @@ def compared(
 ) -> list[tuple[str, float, float | None]]:
     """What words find, its score, and the cosine of the vector with each one's nearest part, if it has vectors of this
     length."""
-    worth = asked(con, text, restriction)
+    worth = asked(text, partial(statistics, con, restriction))
     if worth is None:
         return []
     score, scored = _score(worth.weights)
@@ -305,6 +306,10 @@ _VOCABULARY_BY_AUDIENCE = f"""
 _ANY = "ANY(ARRAY(SELECT unnest(%s::TEXT[])))"
 _PASSAGES = "(SELECT name AS space, passages, passage_words AS words FROM spaces)"
 _VOCABULARY = "(SELECT space, term, passages FROM vocabulary)"
+
+
+def statistics(con: Connection, restriction: Restriction, terms: Iterable[str]) -> Statistics:
+    return _statistics(con, terms, restriction.views, sees_all=restriction.sees_all)
 
 
 def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View], *, sees_all: bool) -> Statistics:
