@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -561,7 +562,7 @@ def test_scopes_that_nobody_asks_about_make_room(store: PostgresStore, monkeypat
     for number in (0, 1, 2, 2, 1, 0, 3, 3):
         near(store, Filter(tags=frozenset({f"t{number}"})))
     assert len(store._scopes._kept) == 4
-    monkeypatch.setattr(scopes, "MOST_BYTES", 2 * 64)
+    monkeypatch.setattr(scopes, "MOST_BYTES", 2 * (64 + sys.getsizeof("text 0")))
     near(store, Filter(tags=frozenset({"t0"})))
     store._scopes._make_room()
     assert kept_tags(store._scopes) == ["t3", "t0"]

@@ -14,20 +14,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, starmap
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrubjay.stores.postgres import glimpses as postgres_glimpses
 from scrubjay.stores.postgres import postings as postgres_postings
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
+from scrubjay.stores.postgres.glimpses import Openings, Seen
 from scrubjay.stores.postgres.postings import Held, Postings, heaviest
 from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
 from scrubjay.stores.postgres.words import Statistics, asked, statistics
 from scrubjay.stores.tables.sql import Condition
-from scrubjay.values.memory import Match
+from scrubjay.values.memory import Glimpses
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -148,11 +150,13 @@ class Scope:
         self._ids: list[str] = []
         self._rows: dict[int, list[int]] = {}  # by the memory's number
         # With room for more: the memory's number, when it was made and when it expires; and the vectors.
-        self._numbers = np.zeros((3, 0), np.int64)
+        # … and what `Seen.numbers` has.
+        self._numbers = np.zeros((5, 0), np.int64)
         self._vectors = np.zeros((0, dimension), np.float32)
         self._levels: Levels | None = None  # of a large one
         self._size = size
         self._postings = Postings()
+        self._openings = Openings()
         self._counted: tuple[tuple[int, str], Statistics] | None = None  # how rare words are, as of which state
 
     @property
@@ -161,7 +165,8 @@ class Scope:
 
     @property
     def bytes(self) -> int:
-        return self._count * self._vectors.strides[0] + self._postings.bytes  # room that was never used takes none
+        vectors = self._count * self._vectors.strides[0]  # room that was never used takes none
+        return vectors + self._postings.bytes + self._openings.bytes
 
     @property
     def state(self) -> tuple[int, str]:
@@ -221,9 +226,19 @@ class Scope:
         """The ids of those that are in it."""
         return {memory: self._ids[rows[0]] for memory in memories if (rows := self._rows.get(memory))}
 
+    def glimpses(self, memories: Mapping[str, int]) -> Glimpses | None:
+        """Of memories, each with its number; None if one of them is not known here."""
+        rows = [rows[0] for number in memories.values() if (rows := self._rows.get(number))]
+        texts = self._openings.texts(rows) if len(rows) == len(memories) else None
+        if texts is None:
+            return None
+        _, created_at, _, conversation, length = self._numbers[:, rows]
+        valid_from, valid_until = self._openings.valid([*memories.values()])
+        return Glimpses([*memories], created_at, valid_from, valid_until, conversation, length, texts)
+
     def compared(
         self, vector: Vector, limit: int, *, unexpired_at: int | None, outdated: Collection[str], also: Sequence[int]
-    ) -> tuple[list[Match], dict[str, float]]:
+    ) -> tuple[list[Matched], dict[str, float]]:
         """The nearest, best first, equal ones newest first; and the cosines of what else is asked for and in it."""
         import numpy as np
 
@@ -235,7 +250,7 @@ class Scope:
         expired: Any = [] if unexpired_at is None else np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
         return self._nearest(vector, limit, expired, outdated), known
 
-    def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Match]:
+    def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Matched]:
         import numpy as np
 
         if self._levels is None:
@@ -258,7 +273,7 @@ class Scope:
         cosines = [np.vecdot(self._vectors[part], vector) for part in parts]
         return np.concatenate(cosines) if cosines else np.zeros(0, np.float32)
 
-    def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Match]:
+    def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Matched]:
         """Of these rows, each with its cosine."""
         import numpy as np
 
@@ -270,19 +285,20 @@ class Scope:
             near, close = rows[front], cosines[front]
             memories, created_at = self._numbers[0, near], self._numbers[1, near]
             order = np.lexsort((-memories, -created_at, -close))
-            best: dict[str, float] = {}
+            best: dict[str, Matched] = {}
             names = map(self._ids.__getitem__, near[order].tolist())
-            for memory, cosine in zip(names, close[order].tolist(), strict=True):
-                best.setdefault(memory, cosine)
+            for found in map(Matched, memories[order].tolist(), names, close[order].tolist()):
+                best.setdefault(found.memory, found)
             for memory in outdated:
                 best.pop(memory, None)
             if len(best) >= limit or depth >= len(cosines):
-                return [*starmap(Match, islice(best.items(), limit))]
+                return [*islice(best.values(), limit)]
             depth *= 4  # long memories took several places each, or what is outdated did
 
     def _all(self, con: Connection) -> Iterator[Condition]:
         """What to read next until everything was, from the beginning: an attempt before may have failed."""
-        self._count, self._ids, self._rows, self._levels, self._postings = 0, [], {}, None, Postings()
+        self._count, self._ids, self._rows, self._levels = 0, [], {}, None
+        self._postings, self._openings = Postings(), Openings()
         return _in_turn(con, self._size)
 
     def _replace(self, gone: Collection[int], found: Found) -> None:
@@ -300,6 +316,9 @@ class Scope:
         elif count > ALL_COMPARED:  # and again when it has doubled: later ones may lie elsewhere
             self._levels = Levels(self._vectors[:count], len(self._vectors))
         self._ids += found.ids
+        self._openings.add(found.memories, found.seen)
+        if count * self._vectors.strides[0] + self._openings.bytes > MOST_BYTES:
+            self._openings.forget()  # they are worth less than what they would push out
         for row, memory in enumerate(found.memories, first):
             self._rows.setdefault(memory, []).append(row)
         self._count = count
@@ -324,6 +343,7 @@ class Scope:
             self._numbers[:, row] = self._numbers[:, last]
             if self._levels is not None:
                 self._levels.put(row, self._vectors[last : last + 1])
+        self._openings.remove(row, memory, its_last=not self._rows[memory])
         if not self._rows[memory]:
             del self._rows[memory]
         self._vectors[last] = 0  # nothing stays of what was erased
@@ -365,7 +385,7 @@ class Current(NamedTuple):
             known |= dict(rows)
         return known
 
-    def compared(self, vector: Vector, limit: int, also: Sequence[int] = ()) -> tuple[list[Match], dict[str, float]]:
+    def compared(self, vector: Vector, limit: int, also: Sequence[int] = ()) -> tuple[list[Matched], dict[str, float]]:
         from scrubjay.stores.sqlite.vectors.blobs import check
 
         check(vector)
@@ -373,8 +393,22 @@ class Current(NamedTuple):
             return self.scope.compared(vector, limit, unexpired_at=self.unexpired_at, outdated=self.outdated, also=also)
 
 
+class Answered(NamedTuple):
+    """What was found in a scope a moment ago."""
+
+    scope: Scope
+    numbers: Mapping[str, int]  # of the memories
+
+    def glimpses(self, ids: Sequence[str]) -> Glimpses | None:
+        """None unless all of them were found."""
+        if not self.numbers.keys() >= {*ids}:
+            return None
+        with self.scope.lock:
+            return self.scope.glimpses({memory: self.numbers[memory] for memory in ids})
+
+
 class Matched(NamedTuple):
-    """What words found."""
+    """What was found by words, or by meaning."""
 
     number: int
     memory: str
@@ -439,11 +473,13 @@ class Found(NamedTuple):
     created_at: Sequence[int]
     expires_at: Sequence[int]
     vectors: bytes  # one behind the other, as pgvector sends them
+    seen: Seen = Seen()
 
     def numbers(self) -> Any:
         import numpy as np
 
-        return np.array((self.memories, self.created_at, self.expires_at), np.int64)
+        numbers = (self.memories, self.created_at, self.expires_at, *self.seen.numbers(len(self.memories)))
+        return np.array(numbers, np.int64)
 
 
 def _named(memories: Collection[int]) -> Condition:
@@ -467,21 +503,25 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
     where, values = restriction.lasting(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
     these, named = among
+    seen = postgres_glimpses.COLUMNS if postgres_glimpses.kept(restriction) else {}
+    texts = "JOIN memories AS texts ON texts.space = memories.space AND texts.seq = memories.seq" if seen else ""
     [row] = fetched(
         con,
-        # As in signatures.py: the index that the conditions have, then the primary key of vectors. In columns thousands
-        # of rows take a fifth of the time.
+        # As in signatures.py: the index that the conditions have, then the primary keys of vectors and memories. In
+        # columns thousands of rows take a fifth of the time.
         f"""
         SELECT
             coalesce(array_agg(seq), ARRAY[]::BIGINT[]), coalesce(array_agg(id), ARRAY[]::TEXT[]),
             coalesce(array_agg(created_at), ARRAY[]::BIGINT[]), coalesce(array_agg(expires_at), ARRAY[]::BIGINT[]),
             coalesce(string_agg(vector_send(vector), ''), '')
+            {"".join(f", coalesce(array_agg({name}), ARRAY[]::{kind}[])" for name, (kind, _) in seen.items())}
         FROM (
             SELECT memories.seq, memories.id, memories.created_at, coalesce(memories.expires_at, %s) AS expires_at,
-                vectors.vector
+                vectors.vector{"".join(f", {column} AS {name}" for name, (_, column) in seen.items())}
             FROM {tables}
             JOIN vectors
             ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
+            {texts}
             WHERE {where}
             AND vector_dims(vectors.vector) = %s
             AND {these}
@@ -491,7 +531,7 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
         (NEVER, *values, dimension, *named, most_rows(dimension) + 1),
         binary=True,
     )
-    return Found(*row)
+    return Found(*row[:5])._replace(seen=Seen(*row[5:]))
 
 
 def _grown(vectors: Any, rows: int) -> Any:
