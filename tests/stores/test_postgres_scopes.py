@@ -333,7 +333,8 @@ def test_long_memories_do_not_take_the_places_of_others(monkeypatch: pytest.Monk
     monkeypatch.setattr(scopes, "LEAST_LIKELY", 10)
     vectors = np.stack([at_cosine(1 - row / 1_000) for row in range(400)])
     scope, rows = scopes.Scope(vectors.shape[1]), rows_of(vectors, range(400))
-    scope._replace([], rows._replace(ids=["long"] * 390 + [f"m{row}" for row in range(10)]))
+    rows = rows._replace(memories=[0] * 390 + [*range(1, 11)], ids=["long"] * 390 + [f"m{row}" for row in range(10)])
+    scope._replace([], rows)
 
     found, _ = scope.compared(QUERY, 9, unexpired_at=0, outdated=(), also=())
 

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.stores.postgres import glimpses as postgres_glimpses
@@ -38,7 +37,7 @@ MOST_BYTES = 192_000_000  # that vectors and words in memory take: 125,000 of 38
 ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
 LIKELY = 10  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
 LEAST_LIKELY = 2_000  # … and never fewer
-AT_ONCE = 512  # vectors are compared
+AT_ONCE = 256  # vectors are compared
 READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
@@ -157,6 +156,7 @@ class Scope:
         self._size = size
         self._postings = Postings()
         self._openings = Openings()
+        self._first_expiry = NEVER  # of those that are or were in it
         self._counted: tuple[tuple[int, str], Statistics] | None = None  # how rare words are, as of which state
 
     @property
@@ -247,7 +247,9 @@ class Scope:
         for row, cosine in zip(rows, self._cosines(rows, vector).tolist(), strict=True):
             memory = self._ids[row]
             known[memory] = max(known.get(memory, cosine), cosine)
-        expired: Any = [] if unexpired_at is None else np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
+        expired: Any = []
+        if unexpired_at is not None and self._first_expiry <= unexpired_at:
+            expired = np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
         return self._nearest(vector, limit, expired, outdated), known
 
     def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Matched]:
@@ -266,12 +268,16 @@ class Scope:
             likely *= 4  # long memories took several places each
 
     def _cosines(self, rows: Any, vector: Vector) -> Any:
-        """Of some rows, a few hundred at a time: so they stay in the processor's cache, and take little memory."""
+        """Of some rows, a few hundred at a time in the same memory, which so stays in the processor's cache."""
         import numpy as np
 
-        parts = [rows[at : at + AT_ONCE] for at in range(0, len(rows), AT_ONCE)]
-        cosines = [np.vecdot(self._vectors[part], vector) for part in parts]
-        return np.concatenate(cosines) if cosines else np.zeros(0, np.float32)
+        rows, cosines = np.asarray(rows, np.intp), np.empty(len(rows), np.float32)
+        some = np.empty((min(AT_ONCE, len(rows)), len(vector)), np.float32)
+        for at in range(0, len(rows), AT_ONCE):
+            part = rows[at : at + AT_ONCE]
+            vectors = self._vectors.take(part, axis=0, out=some[: len(part)], mode="clip")  # others copy once more
+            np.vecdot(vectors, vector, out=cosines[at : at + len(part)])
+        return cosines
 
     def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Matched]:
         """Of these rows, each with its cosine."""
@@ -285,14 +291,13 @@ class Scope:
             near, close = rows[front], cosines[front]
             memories, created_at = self._numbers[0, near], self._numbers[1, near]
             order = np.lexsort((-memories, -created_at, -close))
-            best: dict[str, Matched] = {}
-            names = map(self._ids.__getitem__, near[order].tolist())
-            for found in map(Matched, memories[order].tolist(), names, close[order].tolist()):
-                best.setdefault(found.memory, found)
-            for memory in outdated:
-                best.pop(memory, None)
-            if len(best) >= limit or depth >= len(cosines):
-                return [*islice(best.values(), limit)]
+            order = order[_first_of_each(memories[order])]
+            if outdated:
+                order = order[[self._ids[row] not in outdated for row in near[order].tolist()]]
+            if len(order) >= limit or depth >= len(cosines):
+                order = order[:limit]  # ids lie about in memory: none is looked at that is not needed
+                names = map(self._ids.__getitem__, near[order].tolist())
+                return [*map(Matched, memories[order].tolist(), names, close[order].tolist())]
             depth *= 4  # long memories took several places each, or what is outdated did
 
     def _all(self, con: Connection) -> Iterator[Condition]:
@@ -315,6 +320,7 @@ class Scope:
             self._levels.put(first, vectors)
         elif count > ALL_COMPARED:  # and again when it has doubled: later ones may lie elsewhere
             self._levels = Levels(self._vectors[:count], len(self._vectors))
+        self._first_expiry = min((self._first_expiry, *found.expires_at))
         self._ids += found.ids
         self._openings.add(found.memories, found.seen)
         if count * self._vectors.strides[0] + self._openings.bytes > MOST_BYTES:
@@ -369,8 +375,8 @@ class Current(NamedTuple):
         found = heaviest(held, worth, limit + len(self.outdated), unexpired_at=self.unexpired_at)
         names = self.names(con, found.memories)
         ranked = [
-            (worth.share(score), created_at, memory)
-            for score, created_at, memory in zip(*found, strict=True)
+            (share, created_at, memory)
+            for share, created_at, memory in zip(worth.shares(found.scores), *found[1:], strict=True)
             if memory in names and names[memory] not in self.outdated
         ][:limit]
         ranked.sort(reverse=True)
@@ -532,6 +538,14 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
         binary=True,
     )
     return Found(*row[:5])._replace(seen=Seen(*row[5:]))
+
+
+def _first_of_each(values: Any) -> Any:
+    """Where each of these stands first."""
+    import numpy as np
+
+    firsts = np.unique(values, return_index=True)[1]
+    return slice(None) if len(firsts) == len(values) else np.sort(firsts)
 
 
 def _grown(vectors: Any, rows: int) -> Any:

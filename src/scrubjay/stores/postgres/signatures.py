@@ -183,8 +183,9 @@ class Levels:
 
         off = vectors - self._mean
         bits = np.packbits(np.concatenate((off > -self._edge, off > self._edge), axis=1), axis=1)
-        whole = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))
-        return np.ascontiguousarray(whole.view(np.uint64).T)
+        if lacking := -bits.shape[1] % 8:
+            bits = np.pad(bits, ((0, 0), (0, lacking)))
+        return np.ascontiguousarray(bits.view(np.uint64).T)
 
     @property
     def _bits(self) -> int:

@@ -74,9 +74,10 @@ class Asked(NamedTuple):
     average: float  # length of passages
     most_of_all: bool  # see `Statistics`
 
-    def share(self, score: float) -> float:
+    def shares(self, scores: Iterable[float]) -> list[float]:
         """Of the best that could be; more than that, where words stand several times."""
-        return round(score / self.best, DECIMALS)
+        best = self.best
+        return [round(score / best, DECIMALS) for score in scores]
 
 
 def asked(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
@@ -149,7 +150,8 @@ def compared(
         (*compared_with, *scored, worth.scope, worth.average, _any_of(worth.weights, within), *values, limit),
         binary=True,
     )
-    ranked = sorted([(worth.share(score), *row) for score, *row in found], reverse=True)
+    shares = worth.shares(score for score, *_ in found)
+    ranked = sorted([(share, *row) for share, (_, *row) in zip(shares, found, strict=True)], reverse=True)
     return [(memory, min(score, 1.0), cosine) for score, _, _, memory, cosine in ranked]
 
 
