@@ -239,6 +239,36 @@ def test_how_memories_begin_is_kept_with_their_vectors(url: str, store: Postgres
     assert scope.bytes == scope._vectors.strides[0] + sys.getsizeof("harbour by day") + scope._postings.bytes
 
 
+def test_vectors_and_words_of_what_was_found_are_told_from_memory(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some("harbour at night", id="m"), [at_cosine(0.5)])
+    put(store, some("harbour by day", id="n"), [at_cosine(0.6)])
+    put(store, some("long harbour", id="o"), [at_cosine(0.4), at_cosine(0.3)])
+    for _ in range(2):
+        near(store)
+    asked: list[str] = []
+    for name in ("vectors", "matched_words"):
+        told = getattr(PostgresReads, name)
+        monkeypatch.setattr(
+            PostgresReads, name, lambda *given, name=name, told=told: (asked.append(name), told(*given))[1]
+        )
+    with store.one_reader():
+        store.candidates("harbour nowhere night", QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+        assert {name: one.tolist() for name, one in store.vectors(["m", "n"]).items()} == {
+            "m": at_cosine(0.5).tolist(),
+            "n": at_cosine(0.6).tolist(),
+        }
+        assert store.matched_words("night Harbour nowhere", ["n", "m"]) == {
+            "n": ("Harbour",),
+            "m": ("night", "Harbour"),
+        }
+        assert asked == []
+        assert store.vectors(["o"])["o"].tolist() == at_cosine(0.4).tolist()  # of several parts the first
+        assert store.matched_words("day", ["n"]) == {"n": ("day",)}  # which the question did not have
+        assert asked == ["vectors", "matched_words"]
+
+
 def test_how_memories_begin_is_remembered_for_one_reader_alone(store: PostgresStore, glimpsed: list[int]) -> None:
     """What was found is up to date for as long as a search takes, and only for who has found it."""
     put(store, some("harbour", id="m"))
@@ -398,8 +428,15 @@ def glimpsed_alike(
             before = {row[0]: row[1:] for row in zip(*PostgresReads.glimpses(store, found.memories), strict=True)}
             seen = store.glimpses(found.memories)
             told = PostgresReads.glimpses(store, found.memories)
+            held, vectors = store.matched_words(question, found.memories), store.vectors(found.memories)
+            words_told = PostgresReads.matched_words(store, question, found.memories)
+            vectors_told = PostgresReads.vectors(store, found.memories)
             if before == {row[0]: row[1:] for row in zip(*told, strict=True)}:
                 break
+    assert held == words_told
+    assert {name: one.tolist() for name, one in vectors.items()} == {
+        name: one.tolist() for name, one in vectors_told.items()
+    }
     known = dict(zip(told.memories, zip(*told[1:], strict=True), strict=True))
     talks: dict[Any, Any] = {}
     for memory, created_at, valid_from, valid_until, talk, length, opening in zip(*seen, strict=True):

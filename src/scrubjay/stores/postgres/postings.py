@@ -156,6 +156,14 @@ def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_a
     return Heavy(best[order].tolist(), created[order].tolist(), memories[order].tolist())
 
 
+def holders(held: Held, memories: Sequence[int]) -> list[bool]:
+    """Whether each of these memories holds the word."""
+    import numpy as np
+
+    found: list[bool] = np.isin(memories, held.keys >> PLACES).tolist()
+    return found
+
+
 def _expired(words: Iterable[Held], at: int | None) -> Any:
     """The keys of those that have expired by then."""
     import numpy as np

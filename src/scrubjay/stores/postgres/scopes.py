@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.stores.postgres import glimpses as postgres_glimpses
@@ -28,7 +29,9 @@ from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
 from scrubjay.stores.postgres.words import Statistics, asked, statistics
 from scrubjay.stores.tables.sql import Condition
+from scrubjay.stores.tables.stems import stems
 from scrubjay.values.memory import Glimpses
+from scrubjay.values.words import query_words
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -236,6 +239,13 @@ class Scope:
         valid_from, valid_until = self._openings.valid([*memories.values()])
         return Glimpses([*memories], created_at, valid_from, valid_until, conversation, length, texts)
 
+    def vectors(self, memories: Mapping[str, int]) -> dict[str, Vector] | None:
+        """The first part's, of memories with their numbers; None if one is not known here, or has several parts: which
+        of its rows is the first one's is not kept."""
+        rows = [row for number in memories.values() for row in self._rows.get(number, ())]
+        alone = len(rows) == len(memories) == len({*self._numbers[0, rows].tolist()})
+        return dict(zip(memories, self._vectors[rows], strict=True)) if alone else None
+
     def compared(
         self, vector: Vector, limit: int, *, unexpired_at: int | None, outdated: Collection[str], also: Sequence[int]
     ) -> tuple[list[Matched], dict[str, float]]:
@@ -366,11 +376,14 @@ class Current(NamedTuple):
     unexpired_at: int | None
     outdated: frozenset[str]
 
-    def matched(self, con: Connection, text: str, restriction: Restriction, limit: int) -> list[Matched]:
-        """What words find, best first, by the connection that the scope was asked about with."""
+    def matched(
+        self, con: Connection, text: str, restriction: Restriction, limit: int
+    ) -> tuple[list[Matched], dict[str, Held | None]]:
+        """What words find, best first, by the connection that the scope was asked about with; and where each word
+        stands."""
         worth = asked(text, partial(self.scope.statistics, con, restriction, self))
         if worth is None:
-            return []
+            return [], {}
         held = self.scope.held(con, worth.weights, restriction, self)
         found = heaviest(held, worth, limit + len(self.outdated), unexpired_at=self.unexpired_at)
         names = self.names(con, found.memories)
@@ -380,7 +393,8 @@ class Current(NamedTuple):
             if memory in names and names[memory] not in self.outdated
         ][:limit]
         ranked.sort(reverse=True)
-        return [Matched(memory, names[memory], min(score, 1.0)) for score, _, memory in ranked]
+        matches = [Matched(memory, names[memory], min(score, 1.0)) for score, _, memory in ranked]
+        return matches, {**held, **dict.fromkeys(worth.held_nowhere)}
 
     def names(self, con: Connection, memories: Sequence[int]) -> dict[int, str]:
         with self.scope.lock:
@@ -400,17 +414,39 @@ class Current(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What was found in a scope a moment ago."""
+    """What was found in a scope a moment ago. What else is asked about it is told from memory; None: ask the server."""
 
     scope: Scope
     numbers: Mapping[str, int]  # of the memories
+    words: Mapping[str, Held | None]  # of the question, by their stems
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses | None:
-        """None unless all of them were found."""
-        if not self.numbers.keys() >= {*ids}:
+        if (numbers := self._numbered(ids)) is None:
             return None
         with self.scope.lock:
-            return self.scope.glimpses({memory: self.numbers[memory] for memory in ids})
+            return self.scope.glimpses(numbers)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector] | None:
+        if (numbers := self._numbered(ids)) is None:
+            return None
+        with self.scope.lock:
+            return self.scope.vectors(numbers)
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]] | None:
+        numbers, words = self._numbered(ids), stems(query_words(text))
+        if numbers is None or not self.words.keys() >= {*words.values()}:
+            return None
+        found: dict[str, tuple[str, ...]] = {}
+        for word, stem in words.items():
+            held = self.words[stem]
+            holds = [] if held is None else postgres_postings.holders(held, [*numbers.values()])
+            for memory in compress(numbers, holds):
+                found[memory] = (*found.get(memory, ()), word)
+        return found
+
+    def _numbered(self, ids: Sequence[str]) -> dict[str, int] | None:
+        """None unless all of them were found."""
+        return {memory: self.numbers[memory] for memory in ids} if self.numbers.keys() >= {*ids} else None
 
 
 class Matched(NamedTuple):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
@@ -35,6 +35,7 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.listening import Listener
+from scrubjay.stores.postgres.postings import Held
 from scrubjay.stores.postgres.reads import PostgresReads, T
 from scrubjay.stores.postgres.scopes import Answered, Current, Matched, Scopes
 from scrubjay.stores.postgres.sql import PostgresSql
@@ -143,18 +144,19 @@ class PostgresStore(PostgresReads, Store):
             return NO_CANDIDATES
         asked = (filter, audience)
 
-        def matched_at_hand(con: Connection) -> tuple[Current, list[Matched]] | None:
+        def matched_at_hand(con: Connection) -> tuple[Current, list[Matched], Mapping[str, Held | None]] | None:
             at_hand = self._at_hand(con, restriction, asked, len(vector))
-            return None if at_hand is None else (at_hand, at_hand.matched(con, text, restriction, limit))
+            return None if at_hand is None else (at_hand, *at_hand.matched(con, text, restriction, limit))
 
         kept = self._searched(matched_at_hand)
         if kept is not None:
-            at_hand, matches = kept
+            at_hand, matches, words = kept
             near, cosines = at_hand.compared(vector, limit, [match.number for match in matches])
             # too new, or without vectors
             elsewhere = [match.memory for match in matches if match.memory not in cosines]
             if getattr(self._answered, "within", False):
-                self._answered.last = Answered(at_hand.scope, {one.memory: one.number for one in (*near, *matches)})
+                numbers = {one.memory: one.number for one in (*near, *matches)}
+                self._answered.last = Answered(at_hand.scope, numbers, words)
             by_words, by_meaning = ([(one.memory, one.score) for one in some] for some in (matches, near))
             return candidates_of(by_words, by_meaning, cosines | self.cosines(vector, elsewhere))
         nearest = self._aside.submit(
@@ -167,11 +169,27 @@ class PostgresStore(PostgresReads, Store):
         cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}
         return candidates_of([row[:2] for row in found], nearest.result(), cosines)
 
+    # Of what this thread has just found in memory, from there: that was up to date when it was found.
+
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
-        """Of what this thread has just found in memory, from there: that was up to date when it was found."""
-        answered: Answered | None = getattr(self._answered, "last", None)
-        seen = answered.glimpses(ids) if answered is not None else None
+        answered = self._just_answered
+        seen = None if answered is None else answered.glimpses(ids)
         return super().glimpses(ids) if seen is None else seen
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        answered = self._just_answered
+        known = None if answered is None else answered.vectors(ids)
+        return super().vectors(ids) if known is None else known
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        answered = self._just_answered
+        held = None if answered is None else answered.matched_words(text, ids)
+        return super().matched_words(text, ids) if held is None else held
+
+    @property
+    def _just_answered(self) -> Answered | None:
+        answered: Answered | None = getattr(self._answered, "last", None)
+        return answered
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:

@@ -69,6 +69,7 @@ class Asked(NamedTuple):
     """What the words of a question are worth."""
 
     weights: Mapping[str, float]  # of the stems that any passage holds
+    held_nowhere: frozenset[str]  # the others
     best: float  # what a passage could have at most
     scope: int  # 1 if the word that names the space counts
     average: float  # length of passages
@@ -93,6 +94,7 @@ def asked(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
     scope = int(known.passages >= SMALL_ROWS)
     return Asked(
         weights={stem: weight for stem, weight in weights.items() if known.frequencies[stem]},
+        held_nowhere=frozenset(stem for stem in weights if not known.frequencies[stem]),
         best=sum(weights.values()),
         scope=scope,
         average=scope + known.words / known.passages,
