@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -19,13 +20,17 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
 from scrubjay.stores.postgres import postings, scopes
 from scrubjay.stores.postgres import vectors as postgres_vectors
+from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.filters import Restriction, restricted
+from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.scopes import Scopes
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.values import vector_bytes
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Audience, Candidates, Category, Filter, Match, Scope, Sight, State
 from scrubjay.values.times import utc_now
 from tests.postgres import Stores, server_url
+from tests.stores.contract.samples import changed, got, put_away
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, create_spaces, put, put_all, some
 
 pytestmark = pytest.mark.postgres
@@ -115,7 +120,7 @@ def test_words_that_were_not_asked_for_lately_make_room(
     for word in (*WORDS[:3], "lake"):
         assert len(match(store, word)) == (8 if word == "lake" else 2)
         [scope] = store._scopes._kept.values()
-        assert scope._postings.bytes <= 5 * 40
+        assert scope._postings.bytes <= 5 * 24
     match(store, WORDS[2])
     match(store, WORDS[2])
 
@@ -165,6 +170,160 @@ def test_what_is_changed_while_words_are_read_is_not_missed(
     assert sorted(match(store, "harbour")) == ["m", "n"]
 
 
+def test_how_rare_words_are_is_asked_once_until_something_changes(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def noted(con: Any, restriction: Restriction, stems: set[str]) -> Any:
+        asked.append({*stems})
+        return postgres_words.statistics(con, restriction, stems)
+
+    monkeypatch.setattr(scopes, "statistics", noted)
+    put(store, some("harbour at night", id="m"))
+    for _ in range(2):
+        near(store)
+    for question in ("harbour", "harbour night", "night harbour"):
+        match(store, question)
+    assert asked == [{"harbour"}, {"night"}]
+    with closing(PostgresStore(url)) as other:
+        put(other, some("harbour by day", id="n"))
+    match(store, "harbour night")
+    assert asked[2:] == [{"harbour", "night"}]
+
+    monkeypatch.setattr(scopes, "MOST_COUNTED", 1)
+    for question in ("harbour", "night", "harbour"):
+        match(store, question)
+    [scope] = store._scopes._kept.values()
+    assert scope._counted is not None
+    assert [*scope._counted[1].frequencies] == ["harbour"]
+
+
+@pytest.fixture
+def glimpsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of how many memories the server was asked how they begin, each time."""
+    counts: list[int] = []
+    glimpses = PostgresReads.glimpses
+
+    def counted(reads: PostgresReads, ids: Any) -> Any:
+        counts.append(len(ids))
+        return glimpses(reads, ids)
+
+    monkeypatch.setattr(PostgresReads, "glimpses", counted)
+    return counts
+
+
+def openings(store: PostgresStore, filter: Filter = Filter()) -> list[str]:  # noqa: B008 -- frozen
+    with store.one_reader():
+        found = store.candidates("harbour", QUERY, filter, EVERYTHING, now=NOW, limit=9)
+        return [*store.glimpses(found.memories).opening]
+
+
+def test_how_memories_begin_is_kept_with_their_vectors(url: str, store: PostgresStore, glimpsed: list[int]) -> None:
+    first = put(store, some("harbour at night", id="m"))
+    put(store, some("a lake", id="n"), [])  # has no vectors
+    put(store, some("long " * 200, id="o"), [at_cosine(0.5), at_cosine(0.4)])
+    for _ in range(2):
+        near(store)
+    assert sorted(openings(store)) == ["harbour at night", "long " * 60]
+    with closing(PostgresStore(url)) as other:
+        put(other, replace(first, content="harbour by day", version=2), None)
+        assert sorted(openings(store)) == ["harbour by day", "long " * 60]
+        with other.writing() as transaction:
+            transaction.purge("o", at=NOW)
+        assert openings(store) == ["harbour by day"]
+        assert glimpsed == []
+        changed(other, got(other, "m"), valid_until=NOW)
+        glimpsed_alike(store, "harbour", QUERY, Filter(), EVERYTHING)
+    [scope] = store._scopes._kept.values()
+    assert scope.bytes == scope._vectors.strides[0] + sys.getsizeof("harbour by day") + scope._postings.bytes
+
+
+def test_vectors_and_words_of_what_was_found_are_told_from_memory(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some("harbour at night", id="m"), [at_cosine(0.5)])
+    put(store, some("harbour by day", id="n"), [at_cosine(0.6)])
+    put(store, some("long harbour", id="o"), [at_cosine(0.4), at_cosine(0.3)])
+    for _ in range(2):
+        near(store)
+    asked: list[str] = []
+    for name in ("vectors", "matched_words"):
+        told = getattr(PostgresReads, name)
+        monkeypatch.setattr(
+            PostgresReads, name, lambda *given, name=name, told=told: (asked.append(name), told(*given))[1]
+        )
+    with store.one_reader():
+        store.candidates("harbour nowhere night", QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+        assert {name: one.tolist() for name, one in store.vectors(["m", "n"]).items()} == {
+            "m": at_cosine(0.5).tolist(),
+            "n": at_cosine(0.6).tolist(),
+        }
+        assert store.matched_words("night Harbour nowhere", ["n", "m"]) == {
+            "n": ("Harbour",),
+            "m": ("night", "Harbour"),
+        }
+        assert asked == []
+        assert store.vectors(["o"])["o"].tolist() == at_cosine(0.4).tolist()  # of several parts the first
+        assert store.matched_words("day", ["n"]) == {"n": ("day",)}  # which the question did not have
+        assert asked == ["vectors", "matched_words"]
+
+
+def test_how_memories_begin_is_remembered_for_one_reader_alone(store: PostgresStore, glimpsed: list[int]) -> None:
+    """What was found is up to date for as long as a search takes, and only for who has found it."""
+    put(store, some("harbour", id="m"))
+    for _ in range(2):
+        near(store)
+    openings(store)
+    assert glimpsed == []
+    store.glimpses(["m"])
+    store.candidates("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+    store.glimpses(["m"])
+    with store.one_reader():
+        store.glimpses(["m"])
+        store.candidates("harbour", QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
+        other = threading.Thread(target=store.glimpses, args=(["m"],))
+        other.start()
+        other.join()
+        store.glimpses(["m", "of no one"])
+    assert glimpsed == [1, 1, 1, 1, 2]
+
+
+def test_how_archived_memories_begin_is_always_asked(store: PostgresStore, glimpsed: list[int]) -> None:
+    """What a program of before takes out of them is noted nowhere."""
+    archived = Filter(states=frozenset({State.ACTIVE, State.ARCHIVED}))
+    memory = put(store, some("harbour", id="m"))
+    for _ in range(2):
+        near(store, archived)
+    assert openings(store, archived) == ["harbour"]
+    put_away(store, memory, keep_vectors=True)
+    assert openings(store, archived) == [""]
+    assert glimpsed == [1, 1]
+
+
+def test_how_active_memories_begin_follows_what_is_put_away(store: PostgresStore) -> None:
+    memory = put(store, some("harbour", id="m"))
+    for _ in range(2):
+        near(store)
+    assert openings(store) == ["harbour"]
+    put_away(store, memory, keep_vectors=True)
+    assert openings(store) == [""]
+
+
+def test_how_memories_begin_is_not_kept_where_there_is_no_room(
+    store: PostgresStore, glimpsed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, some("harbour", id="m"))
+    for _ in range(2):
+        near(store)
+    monkeypatch.setattr(scopes, "MOST_BYTES", 3 * 4 * len(QUERY))
+    for number in range(2):
+        put(store, some("harbour", id=f"m{number}"))
+        assert len(openings(store)) == 2 + number
+    assert glimpsed == [2, 3]
+    assert len(store._scopes._kept) == 1
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 255, 300])
 def test_how_often_a_word_stands_in_a_passage_counts_alike(store: PostgresStore, count: int) -> None:
     put(store, some("harbour " * count + "lake", id="m"))
@@ -198,7 +357,9 @@ def near(store: PostgresStore, filter: Filter = Filter()) -> list[str]:  # noqa:
 def act(jay: Engine, mine: list[str], chance: random.Random) -> None:
     """Store, change, supersede, forget or bring back a memory, as chance will have it."""
     text = " ".join(chance.choices(WORDS, k=chance.choice((3, 8, 900))))
-    kind = chance.choice(("store", "store", "text", "tags", "category", "forget", "recover", "many", "newer", "purge"))
+    kind = chance.choice(
+        ("store", "store", "text", "tags", "category", "valid", "forget", "recover", "many", "newer", "purge")
+    )
     one = chance.choice(mine) if mine else None
     if kind == "many":
         mine += jay.store_many([{"content": f"{text} {number}"} for number in range(5)])
@@ -218,6 +379,8 @@ def act(jay: Engine, mine: list[str], chance: random.Random) -> None:
         jay.update(one, tags=chance.choice(((), ("rain",), ("tea",))))
     elif kind == "category":
         jay.update(one, category=chance.choice(list(Category)))
+    elif kind == "valid":
+        jay.update(one, valid_until=chance.choice((None, utc_now() + timedelta(days=1))))
     elif kind == "newer":
         jay.supersede(old=one, new=chance.choice(mine))
     elif kind == "recover":
@@ -252,6 +415,37 @@ def found_alike(store: PostgresStore, question: str) -> None:
                 if store.match(question, filter, audience, now=now, limit=1_000) == by_server:
                     break
             assert by_words(found) == by_server
+            glimpsed_alike(store, question, vector, filter, audience)
+
+
+def glimpsed_alike(
+    store: PostgresStore, question: str, vector: Vector, filter: Filter, audience: Audience, limit: int = 1_000
+) -> list[str]:
+    """What a second look sees of what was found is what the server has; how those begin."""
+    with store.one_reader():
+        while True:
+            found = store.candidates(question, vector, filter, audience, now=utc_now(), limit=limit)
+            before = {row[0]: row[1:] for row in zip(*PostgresReads.glimpses(store, found.memories), strict=True)}
+            seen = store.glimpses(found.memories)
+            told = PostgresReads.glimpses(store, found.memories)
+            held, vectors = store.matched_words(question, found.memories), store.vectors(found.memories)
+            words_told = PostgresReads.matched_words(store, question, found.memories)
+            vectors_told = PostgresReads.vectors(store, found.memories)
+            if before == {row[0]: row[1:] for row in zip(*told, strict=True)}:
+                break
+    assert held == words_told
+    assert {name: one.tolist() for name, one in vectors.items()} == {
+        name: one.tolist() for name, one in vectors_told.items()
+    }
+    known = dict(zip(told.memories, zip(*told[1:], strict=True), strict=True))
+    talks: dict[Any, Any] = {}
+    for memory, created_at, valid_from, valid_until, talk, length, opening in zip(*seen, strict=True):
+        its_talk = known[memory][3]
+        assert (created_at, valid_from, valid_until, its_talk, length, opening) == known[memory]
+        assert bool(talk) == bool(its_talk)
+        assert talks.setdefault(its_talk or None, talk) == talk  # the same for those of one
+    assert len({*talks.values()}) == len(talks)
+    return [*seen.opening]
 
 
 def by_words(found: Candidates) -> list[Match]:
@@ -332,7 +526,8 @@ def test_long_memories_do_not_take_the_places_of_others(monkeypatch: pytest.Monk
     monkeypatch.setattr(scopes, "LEAST_LIKELY", 10)
     vectors = np.stack([at_cosine(1 - row / 1_000) for row in range(400)])
     scope, rows = scopes.Scope(vectors.shape[1]), rows_of(vectors, range(400))
-    scope._replace([], rows._replace(ids=["long"] * 390 + [f"m{row}" for row in range(10)]))
+    rows = rows._replace(memories=[0] * 390 + [*range(1, 11)], ids=["long"] * 390 + [f"m{row}" for row in range(10)])
+    scope._replace([], rows)
 
     found, _ = scope.compared(QUERY, 9, unexpired_at=0, outdated=(), also=())
 
@@ -561,7 +756,7 @@ def test_scopes_that_nobody_asks_about_make_room(store: PostgresStore, monkeypat
     for number in (0, 1, 2, 2, 1, 0, 3, 3):
         near(store, Filter(tags=frozenset({f"t{number}"})))
     assert len(store._scopes._kept) == 4
-    monkeypatch.setattr(scopes, "MOST_BYTES", 2 * 64)
+    monkeypatch.setattr(scopes, "MOST_BYTES", 2 * (64 + sys.getsizeof("text 0")))
     near(store, Filter(tags=frozenset({"t0"})))
     store._scopes._make_room()
     assert kept_tags(store._scopes) == ["t3", "t0"]

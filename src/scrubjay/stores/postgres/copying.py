@@ -185,6 +185,9 @@ class PostgresCopy(Copyable):
                 con.execute(definition)
             con.execute("DELETE FROM facts WHERE key = 'copy_indexes'")
             transaction.history.set_fact("copy", progress)
+            # At a glance, in a quarter of the time: where there are many, they are looked at again with the index of
+            # vectors (vectors.py), which is made after this.
+            con.execute("SET LOCAL default_statistics_target = 25")
             con.execute(f"ANALYZE {', '.join(INDEXED)}")
 
 

@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-MOST_HELD = 1_000_000  # passages of words that a scope keeps, 40 bytes each; a passage counts for each of its words
+MOST_HELD = 1_000_000  # passages of words that a scope keeps, 24 bytes each; a passage counts for each of its words
 MOST_NOTED = 500  # changed memories before all words catch up
 PLACES = 16  # bits of a key that say which passage of its memory it is
-NEVER = 2**63 - 1
+TIMES = 8  # bits that say how often a passage holds a word, behind how long it is
 
 
 class Held(NamedTuple):
     """The passages that hold a word, each once, in the order of their keys."""
 
-    # Keys; when the memory was made and when it expires; how long the passage is, and how often it holds the word.
+    # Keys; when the memory was made; how long the passage is and how often it holds the word, as one number: the fewer
+    # the server sends, the better.
     columns: Numbers
+    expiring: Numbers  # keys of those whose memory expires, and when
     upto: int = 0  # how many noted changes are in it
 
     @property
@@ -48,7 +50,7 @@ class Passage(NamedTuple):
 
     key: int
     created_at: int
-    expires_at: int
+    expires_at: int | None
     length: int
     counts: Mapping[str, int]
 
@@ -74,7 +76,7 @@ class Postings:
 
     @property
     def bytes(self) -> int:
-        return 40 * self._rows
+        return 24 * self._rows
 
     def held(self, stem: str) -> Held | None:
         """What is kept of a word, with all that was noted."""
@@ -102,39 +104,44 @@ class Postings:
             self._noted = []
             self._kept = {stem: held._replace(upto=0) for stem, held in self._kept.items()}
 
-    def newest(self, columns: Numbers) -> Held:
+    def newest(self, held: Held) -> Held:
         """What was read just now."""
-        return Held(columns, len(self._noted))
+        return held._replace(upto=len(self._noted))
 
     def _caught_up(self, stem: str, held: Held) -> Held:
         if held.upto == len(self._noted):
             return held
-        import numpy as np
-
         changed = dict(self._noted[held.upto :])
-        stays = ~np.isin(held.keys >> PLACES, [*changed])
-        came = [
-            (one.key, one.created_at, one.expires_at, one.length, one.counts[stem])
-            for passages in changed.values()
-            for one in passages
-            if stem in one.counts
-        ]
-        columns = held.columns if stays.all() else held.columns[:, stays]
-        if came:
-            columns = np.concatenate((columns, np.array(came, np.int64).T), axis=1)
-            columns = columns[:, columns[0].argsort()]
-        return Held(columns, len(self._noted))
+        came = [one for passages in changed.values() for one in passages if stem in one.counts]
+        return Held(
+            _changed(
+                held.columns,
+                changed,
+                [(one.key, one.created_at, one.length << TIMES | one.counts[stem]) for one in came],
+            ),
+            _changed(held.expiring, changed, [(one.key, one.expires_at) for one in came if one.expires_at is not None]),
+            len(self._noted),
+        )
+
+
+def _changed(columns: Numbers, gone: Collection[int], came: Sequence[tuple[int, ...]]) -> Numbers:
+    """Without the passages of some memories, and with others; in the order of their keys."""
+    import numpy as np
+
+    stays = ~np.isin(columns[0] >> PLACES, [*gone])
+    kept = columns if stays.all() else columns[:, stays]
+    return _in_order(np.concatenate((kept, np.array(came, np.int64).T), axis=1)) if came else kept
 
 
 def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_at: int | None) -> Heavy:
     """The memories that hold most of what is asked for, best first, equal ones newest first."""
     import numpy as np
 
-    keys, created_at, expires_at, _, _ = np.concatenate([held.columns for held in words.values()], axis=1)
+    keys, created_at, _ = np.concatenate([held.columns for held in words.values()], axis=1)
     scores = np.concatenate([_weighed(held, asked.weights[stem], asked) for stem, held in words.items()])
     order = keys.argsort(kind="stable")  # merges what is in order already, and adds up as the server does
-    if unexpired_at is not None:
-        order = order[expires_at[order] > unexpired_at]
+    if len(expired := _expired(words.values(), unexpired_at)):
+        order = order[~np.isin(keys[order], expired)]
     passages = _firsts(keys[order])
     sums = np.add.reduceat(scores[order], passages) if len(order) else scores[order]
     order = order[passages]
@@ -149,9 +156,25 @@ def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_a
     return Heavy(best[order].tolist(), created[order].tolist(), memories[order].tolist())
 
 
+def holders(held: Held, memories: Sequence[int]) -> list[bool]:
+    """Whether each of these memories holds the word."""
+    import numpy as np
+
+    found: list[bool] = np.isin(memories, held.keys >> PLACES).tolist()
+    return found
+
+
+def _expired(words: Iterable[Held], at: int | None) -> Any:
+    """The keys of those that have expired by then."""
+    import numpy as np
+
+    keys, times = np.concatenate([held.expiring for held in words], axis=1)
+    return keys[:0] if at is None else keys[times <= at]
+
+
 def _weighed(held: Held, weight: float, asked: Asked) -> Any:
     """What each passage has by this word, as the server takes it step by step."""
-    _, _, _, length, count = held.columns
+    length, count = held.columns[2] >> TIMES, held.columns[2] & (1 << TIMES) - 1
     damping = 1.2 * (0.25 + 0.75 * (length + asked.scope) / asked.average)
     return weight * (22 * count / 10 / (count + damping))
 
@@ -163,8 +186,8 @@ def _firsts(values: Any) -> Any:
     return np.flatnonzero(np.diff(values, prepend=-1))
 
 
-def read(con: Connection, restriction: Restriction, stems: Collection[str]) -> list[Numbers]:
-    """For each of these words the passages that hold it, as columns."""
+def read(con: Connection, restriction: Restriction, stems: Collection[str]) -> list[Held]:
+    """For each of these words the passages that hold it."""
     where, values = restriction.lasting()
     tables, words = looked_at("words", where)
     lexemes = [quoted(stem) for stem in stems]
@@ -172,18 +195,20 @@ def read(con: Connection, restriction: Restriction, stems: Collection[str]) -> l
     rows = con.execute(
         # words_by_term for each. As arrays in binary form, which numpy reads.
         f"""
-        SELECT {", ".join(f"array_send(coalesce({name}, ARRAY[]::BIGINT[]))" for name in COLUMNS)}
+        SELECT {", ".join(f"array_send(coalesce({name}, ARRAY[]::BIGINT[]))" for name in (*COLUMNS, *EXPIRING))}
         FROM unnest(%s::TEXT[], %s::TSQUERY[], %s::TSQUERY[], %s::TSQUERY[], %s::TSQUERY[])
         WITH ORDINALITY AS asked (stem, any_times, once, twice, thrice, number)
         CROSS JOIN LATERAL (
-            SELECT {", ".join(f"array_agg({name}) AS {name}" for name in COLUMNS)}
+            SELECT
+                {", ".join(f"array_agg({name}) AS {name}" for name in COLUMNS)},
+                array_agg(key) FILTER (WHERE expires_at IS NOT NULL) AS expiring,
+                array_agg(expires_at) FILTER (WHERE expires_at IS NOT NULL) AS expires_at
             FROM (
                 SELECT
-                    memories.seq << {PLACES} | {words}.place AS keys,
+                    memories.seq << {PLACES} | {words}.place AS key,
                     memories.created_at,
-                    coalesce(memories.expires_at, {NEVER}) AS expires_at,
-                    {words}.length::BIGINT AS length,
-                    CASE
+                    memories.expires_at,
+                    {words}.length::BIGINT << {TIMES} | CASE
                         WHEN {words}.terms @@ asked.once THEN 1
                         WHEN {words}.terms @@ asked.twice THEN 2
                         WHEN {words}.terms @@ asked.thrice THEN 3
@@ -192,7 +217,7 @@ def read(con: Connection, restriction: Restriction, stems: Collection[str]) -> l
                             FROM unnest({words}.terms)
                             WHERE lexeme = asked.stem
                         )
-                    END::BIGINT AS counts
+                    END AS held
                 FROM {tables}
                 WHERE {words}.terms @@ asked.any_times
                 AND {where}
@@ -203,10 +228,10 @@ def read(con: Connection, restriction: Restriction, stems: Collection[str]) -> l
         (Texts(stems), Texts(lexemes), *labelled, *values),
         binary=True,
     ).fetchall()
-    return [_in_order(row) for row in rows]
+    return [_held([_numbers(sent) for sent in row]) for row in rows]
 
 
-COLUMNS = ("keys", "created_at", "expires_at", "length", "counts")
+COLUMNS, EXPIRING = ("key", "created_at", "held"), ("expiring", "expires_at")
 
 
 def passages_of(con: Connection, restriction: Restriction, among: Condition) -> list[Passage]:
@@ -219,8 +244,8 @@ def passages_of(con: Connection, restriction: Restriction, among: Condition) -> 
         # the primary key of words
         f"""
         SELECT
-            memories.seq << {PLACES} | {words}.place, memories.created_at, coalesce(memories.expires_at, {NEVER}),
-            {words}.length, coalesce(held.stems, ARRAY[]::TEXT[]), held.counts
+            memories.seq << {PLACES} | {words}.place, memories.created_at, memories.expires_at, {words}.length,
+            coalesce(held.stems, ARRAY[]::TEXT[]), held.counts
         FROM {tables}
         CROSS JOIN LATERAL (
             SELECT
@@ -246,10 +271,13 @@ def passages_of(con: Connection, restriction: Restriction, among: Condition) -> 
     ]
 
 
-def _in_order(sent: Sequence[bytes]) -> Numbers:
+def _held(columns: Sequence[Numbers]) -> Held:
     import numpy as np
 
-    columns = np.stack([_numbers(one) for one in sent])
+    return Held(_in_order(np.stack(columns[: len(COLUMNS)])), np.stack(columns[len(COLUMNS) :]))
+
+
+def _in_order(columns: Numbers) -> Numbers:
     ordered: Numbers = columns[:, columns[0].argsort()]
     return ordered
 

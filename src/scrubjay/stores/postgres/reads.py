@@ -205,7 +205,7 @@ class PostgresReads(Reads):
 
         def near(con: Connection) -> List[Match]:
             if model is None and (at_hand := self._at_hand(con, restriction, asked, len(vector))):
-                return at_hand.compared(vector, limit)[0]
+                return [Match(found.memory, found.score) for found in at_hand.compared(vector, limit)[0]]
             return self._near(con, vector, restriction, asked, limit=limit, model=model)
 
         return self._searched(near)

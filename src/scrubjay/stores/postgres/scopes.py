@@ -14,19 +14,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrubjay.stores.postgres import glimpses as postgres_glimpses
 from scrubjay.stores.postgres import postings as postgres_postings
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
-from scrubjay.stores.postgres.postings import NEVER, Held, Postings, heaviest
+from scrubjay.stores.postgres.glimpses import Openings, Seen
+from scrubjay.stores.postgres.postings import Held, Postings, heaviest
 from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
-from scrubjay.stores.postgres.words import asked
+from scrubjay.stores.postgres.words import Statistics, asked, statistics
 from scrubjay.stores.tables.sql import Condition
-from scrubjay.values.memory import Match
+from scrubjay.stores.tables.stems import stems
+from scrubjay.values.memory import Glimpses
+from scrubjay.values.words import query_words
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -35,6 +40,7 @@ MOST_BYTES = 192_000_000  # that vectors and words in memory take: 125,000 of 38
 ALL_COMPARED = 10_000  # vectors, in 1.5 ms; of more than these the likely ones …
 LIKELY = 10  # … times as many as are asked for: of 100,000 they hold all of the best ten, 99 % of the best 200 …
 LEAST_LIKELY = 2_000  # … and never fewer
+AT_ONCE = 256  # vectors are compared
 READ_AT_ONCE = 5_000  # memories: neither side has all of a large scope twice
 IDLE_SECONDS = 600.0  # an unused scope is forgotten after this
 FROM_QUESTION = 2  # about a scope, it may be read; many programs ask only once …
@@ -45,6 +51,8 @@ MOST_KNOWN = 1_000  # scopes that are kept, and of which it is known how often t
 MOST_MISSED = 1_000  # changed memories that are read by themselves
 NAMED = 10_000  # changes that the server has at least, and triggers that note them (0021_changed_memories.sql, 0022) …
 TRIGGERS = 9  # … which a database that spreads its tables may not have
+NEVER = 2**63 - 1
+MOST_COUNTED = 2_000  # words of which it is known how rare they are
 READ_AGAIN_SECONDS = 60.0  # after which reading one that was not read is tried again
 
 
@@ -144,11 +152,15 @@ class Scope:
         self._ids: list[str] = []
         self._rows: dict[int, list[int]] = {}  # by the memory's number
         # With room for more: the memory's number, when it was made and when it expires; and the vectors.
-        self._numbers = np.zeros((3, 0), np.int64)
+        # … and what `Seen.numbers` has.
+        self._numbers = np.zeros((5, 0), np.int64)
         self._vectors = np.zeros((0, dimension), np.float32)
         self._levels: Levels | None = None  # of a large one
         self._size = size
         self._postings = Postings()
+        self._openings = Openings()
+        self._first_expiry = NEVER  # of those that are or were in it
+        self._counted: tuple[tuple[int, str], Statistics] | None = None  # how rare words are, as of which state
 
     @property
     def read(self) -> bool:
@@ -156,7 +168,8 @@ class Scope:
 
     @property
     def bytes(self) -> int:
-        return self._count * self._vectors.strides[0] + self._postings.bytes  # room that was never used takes none
+        vectors = self._count * self._vectors.strides[0]  # room that was never used takes none
+        return vectors + self._postings.bytes + self._openings.bytes
 
     @property
     def state(self) -> tuple[int, str]:
@@ -181,6 +194,20 @@ class Scope:
         self._upto, self._mark = changes.last, changes.mark
         return Current(self, self.state, restriction.unexpired_at, frozenset(changes.outdated))
 
+    def statistics(self, con: Connection, restriction: Restriction, current: Current, stems: set[str]) -> Statistics:
+        """How rare words are. Whatever changes that has changed words, which is noted: until then the server is asked
+        once about each."""
+        with self.lock:
+            known = self._counted[1] if self._counted and self._counted[0] == current.state else None
+        frequencies = {} if known is None or len(known.frequencies) > MOST_COUNTED else known.frequencies
+        if known is None or not stems <= frequencies.keys():
+            told = statistics(con, restriction, stems - frequencies.keys())
+            known = told._replace(frequencies={**frequencies, **told.frequencies})
+            with self.lock:
+                if self.state == current.state:
+                    self._counted = current.state, known
+        return known._replace(frequencies={stem: known.frequencies[stem] for stem in sorted(stems)})
+
     def held(
         self, con: Connection, stems: Iterable[str], restriction: Restriction, current: Current
     ) -> dict[str, Held]:
@@ -190,9 +217,9 @@ class Scope:
             kept = {stem: self._postings.held(stem) for stem in stems}
         held = {stem: one for stem, one in kept.items() if one is not None}
         if missing := [stem for stem in kept if stem not in held]:
-            columns = postgres_postings.read(con, restriction, missing)
+            read = postgres_postings.read(con, restriction, missing)
             with self.lock:
-                for stem, one in zip(missing, columns, strict=True):
+                for stem, one in zip(missing, read, strict=True):
                     held[stem] = self._postings.newest(one)
                     if self.state == current.state:
                         self._postings.keep(stem, held[stem])
@@ -202,39 +229,67 @@ class Scope:
         """The ids of those that are in it."""
         return {memory: self._ids[rows[0]] for memory in memories if (rows := self._rows.get(memory))}
 
+    def glimpses(self, memories: Mapping[str, int]) -> Glimpses | None:
+        """Of memories, each with its number; None if one of them is not known here."""
+        rows = [rows[0] for number in memories.values() if (rows := self._rows.get(number))]
+        texts = self._openings.texts(rows) if len(rows) == len(memories) else None
+        if texts is None:
+            return None
+        _, created_at, _, conversation, length = self._numbers[:, rows]
+        valid_from, valid_until = self._openings.valid([*memories.values()])
+        return Glimpses([*memories], created_at, valid_from, valid_until, conversation, length, texts)
+
+    def vectors(self, memories: Mapping[str, int]) -> dict[str, Vector] | None:
+        """The first part's, of memories with their numbers; None if one is not known here, or has several parts: which
+        of its rows is the first one's is not kept."""
+        rows = [row for number in memories.values() for row in self._rows.get(number, ())]
+        alone = len(rows) == len(memories) == len({*self._numbers[0, rows].tolist()})
+        return dict(zip(memories, self._vectors[rows], strict=True)) if alone else None
+
     def compared(
         self, vector: Vector, limit: int, *, unexpired_at: int | None, outdated: Collection[str], also: Sequence[int]
-    ) -> tuple[list[Match], dict[str, float]]:
+    ) -> tuple[list[Matched], dict[str, float]]:
         """The nearest, best first, equal ones newest first; and the cosines of what else is asked for and in it."""
         import numpy as np
 
         rows = [row for memory in also for row in self._rows.get(memory, ())]
         known: dict[str, float] = {}
-        # One thread: those of BLAS cost more than they save.
-        for row, cosine in zip(rows, np.vecdot(self._vectors[rows], vector).tolist(), strict=True):
+        for row, cosine in zip(rows, self._cosines(rows, vector).tolist(), strict=True):
             memory = self._ids[row]
             known[memory] = max(known.get(memory, cosine), cosine)
-        left_out = np.zeros(self._count, np.bool_)
-        if unexpired_at is not None:
-            left_out |= self._numbers[2, : self._count] <= unexpired_at
-        return self._nearest(vector, limit, left_out, outdated), known
+        expired: Any = []
+        if unexpired_at is not None and self._first_expiry <= unexpired_at:
+            expired = np.flatnonzero(self._numbers[2, : self._count] <= unexpired_at)
+        return self._nearest(vector, limit, expired, outdated), known
 
-    def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Match]:
+    def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Matched]:
         import numpy as np
 
         if self._levels is None:
-            cosines = np.vecdot(self._vectors[: self._count], vector)
+            cosines = np.vecdot(self._vectors[: self._count], vector)  # by one thread: those of BLAS cost more
             cosines[left_out] = -np.inf
             return self._best(np.arange(self._count), cosines, limit, outdated)
         likely = max(LEAST_LIKELY, LIKELY * limit)
         while True:
-            rows = self._levels.likely(vector, likely, left_out)
-            best = self._best(rows, np.vecdot(self._vectors[rows], vector), limit, outdated)
+            rows = self._levels.likely(vector, likely, self._count, left_out)
+            best = self._best(rows, self._cosines(rows, vector), limit, outdated)
             if len(best) >= limit or len(rows) < likely:
                 return best
             likely *= 4  # long memories took several places each
 
-    def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Match]:
+    def _cosines(self, rows: Any, vector: Vector) -> Any:
+        """Of some rows, a few hundred at a time in the same memory, which so stays in the processor's cache."""
+        import numpy as np
+
+        rows, cosines = np.asarray(rows, np.intp), np.empty(len(rows), np.float32)
+        some = np.empty((min(AT_ONCE, len(rows)), len(vector)), np.float32)
+        for at in range(0, len(rows), AT_ONCE):
+            part = rows[at : at + AT_ONCE]
+            vectors = self._vectors.take(part, axis=0, out=some[: len(part)], mode="clip")  # others copy once more
+            np.vecdot(vectors, vector, out=cosines[at : at + len(part)])
+        return cosines
+
+    def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Matched]:
         """Of these rows, each with its cosine."""
         import numpy as np
 
@@ -242,20 +297,23 @@ class Scope:
         while True:
             # With all that are as near as the last one: which of them come first is decided by their age.
             last = -np.partition(-cosines, depth)[depth] if depth < len(cosines) else -np.inf
-            front = cosines >= last
+            front = (cosines >= last) & (cosines > -np.inf)
             near, close = rows[front], cosines[front]
-            order = np.lexsort((-self._numbers[0, near], -self._numbers[1, near], -close))
-            best: dict[str, float] = {}
-            for row, cosine in zip(near[order].tolist(), close[order].tolist(), strict=True):
-                if cosine > -np.inf and self._ids[row] not in outdated:
-                    best.setdefault(self._ids[row], cosine)
-            if len(best) >= limit or depth >= len(cosines):
-                return [Match(memory, cosine) for memory, cosine in [*best.items()][:limit]]
+            memories, created_at = self._numbers[0, near], self._numbers[1, near]
+            order = np.lexsort((-memories, -created_at, -close))
+            order = order[_first_of_each(memories[order])]
+            if outdated:
+                order = order[[self._ids[row] not in outdated for row in near[order].tolist()]]
+            if len(order) >= limit or depth >= len(cosines):
+                order = order[:limit]  # ids lie about in memory: none is looked at that is not needed
+                names = map(self._ids.__getitem__, near[order].tolist())
+                return [*map(Matched, memories[order].tolist(), names, close[order].tolist())]
             depth *= 4  # long memories took several places each, or what is outdated did
 
     def _all(self, con: Connection) -> Iterator[Condition]:
         """What to read next until everything was, from the beginning: an attempt before may have failed."""
-        self._count, self._ids, self._rows, self._levels, self._postings = 0, [], {}, None, Postings()
+        self._count, self._ids, self._rows, self._levels = 0, [], {}, None
+        self._postings, self._openings = Postings(), Openings()
         return _in_turn(con, self._size)
 
     def _replace(self, gone: Collection[int], found: Found) -> None:
@@ -272,7 +330,11 @@ class Scope:
             self._levels.put(first, vectors)
         elif count > ALL_COMPARED:  # and again when it has doubled: later ones may lie elsewhere
             self._levels = Levels(self._vectors[:count], len(self._vectors))
+        self._first_expiry = min((self._first_expiry, *found.expires_at))
         self._ids += found.ids
+        self._openings.add(found.memories, found.seen)
+        if count * self._vectors.strides[0] + self._openings.bytes > MOST_BYTES:
+            self._openings.forget()  # they are worth less than what they would push out
         for row, memory in enumerate(found.memories, first):
             self._rows.setdefault(memory, []).append(row)
         self._count = count
@@ -297,6 +359,7 @@ class Scope:
             self._numbers[:, row] = self._numbers[:, last]
             if self._levels is not None:
                 self._levels.put(row, self._vectors[last : last + 1])
+        self._openings.remove(row, memory, its_last=not self._rows[memory])
         if not self._rows[memory]:
             del self._rows[memory]
         self._vectors[last] = 0  # nothing stays of what was erased
@@ -313,21 +376,25 @@ class Current(NamedTuple):
     unexpired_at: int | None
     outdated: frozenset[str]
 
-    def matched(self, con: Connection, text: str, restriction: Restriction, limit: int) -> list[Matched]:
-        """What words find, best first, by the connection that the scope was asked about with."""
-        worth = asked(con, text, restriction)
+    def matched(
+        self, con: Connection, text: str, restriction: Restriction, limit: int
+    ) -> tuple[list[Matched], dict[str, Held | None]]:
+        """What words find, best first, by the connection that the scope was asked about with; and where each word
+        stands."""
+        worth = asked(text, partial(self.scope.statistics, con, restriction, self))
         if worth is None:
-            return []
+            return [], {}
         held = self.scope.held(con, worth.weights, restriction, self)
         found = heaviest(held, worth, limit + len(self.outdated), unexpired_at=self.unexpired_at)
         names = self.names(con, found.memories)
         ranked = [
-            (worth.share(score), created_at, memory)
-            for score, created_at, memory in zip(*found, strict=True)
+            (share, created_at, memory)
+            for share, created_at, memory in zip(worth.shares(found.scores), *found[1:], strict=True)
             if memory in names and names[memory] not in self.outdated
         ][:limit]
         ranked.sort(reverse=True)
-        return [Matched(memory, names[memory], min(score, 1.0)) for score, _, memory in ranked]
+        matches = [Matched(memory, names[memory], min(score, 1.0)) for score, _, memory in ranked]
+        return matches, {**held, **dict.fromkeys(worth.held_nowhere)}
 
     def names(self, con: Connection, memories: Sequence[int]) -> dict[int, str]:
         with self.scope.lock:
@@ -338,7 +405,7 @@ class Current(NamedTuple):
             known |= dict(rows)
         return known
 
-    def compared(self, vector: Vector, limit: int, also: Sequence[int] = ()) -> tuple[list[Match], dict[str, float]]:
+    def compared(self, vector: Vector, limit: int, also: Sequence[int] = ()) -> tuple[list[Matched], dict[str, float]]:
         from scrubjay.stores.sqlite.vectors.blobs import check
 
         check(vector)
@@ -346,8 +413,44 @@ class Current(NamedTuple):
             return self.scope.compared(vector, limit, unexpired_at=self.unexpired_at, outdated=self.outdated, also=also)
 
 
+class Answered(NamedTuple):
+    """What was found in a scope a moment ago. What else is asked about it is told from memory; None: ask the server."""
+
+    scope: Scope
+    numbers: Mapping[str, int]  # of the memories
+    words: Mapping[str, Held | None]  # of the question, by their stems
+
+    def glimpses(self, ids: Sequence[str]) -> Glimpses | None:
+        if (numbers := self._numbered(ids)) is None:
+            return None
+        with self.scope.lock:
+            return self.scope.glimpses(numbers)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector] | None:
+        if (numbers := self._numbered(ids)) is None:
+            return None
+        with self.scope.lock:
+            return self.scope.vectors(numbers)
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]] | None:
+        numbers, words = self._numbered(ids), stems(query_words(text))
+        if numbers is None or not self.words.keys() >= {*words.values()}:
+            return None
+        found: dict[str, tuple[str, ...]] = {}
+        for word, stem in words.items():
+            held = self.words[stem]
+            holds = [] if held is None else postgres_postings.holders(held, [*numbers.values()])
+            for memory in compress(numbers, holds):
+                found[memory] = (*found.get(memory, ()), word)
+        return found
+
+    def _numbered(self, ids: Sequence[str]) -> dict[str, int] | None:
+        """None unless all of them were found."""
+        return {memory: self.numbers[memory] for memory in ids} if self.numbers.keys() >= {*ids} else None
+
+
 class Matched(NamedTuple):
-    """What words found."""
+    """What was found by words, or by meaning."""
 
     number: int
     memory: str
@@ -412,11 +515,13 @@ class Found(NamedTuple):
     created_at: Sequence[int]
     expires_at: Sequence[int]
     vectors: bytes  # one behind the other, as pgvector sends them
+    seen: Seen = Seen()
 
     def numbers(self) -> Any:
         import numpy as np
 
-        return np.array((self.memories, self.created_at, self.expires_at), np.int64)
+        numbers = (self.memories, self.created_at, self.expires_at, *self.seen.numbers(len(self.memories)))
+        return np.array(numbers, np.int64)
 
 
 def _named(memories: Collection[int]) -> Condition:
@@ -440,21 +545,25 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
     where, values = restriction.lasting(tagged_first=True)
     tables, signatures = looked_at("signatures", where)
     these, named = among
+    seen = postgres_glimpses.COLUMNS if postgres_glimpses.kept(restriction) else {}
+    texts = "JOIN memories AS texts ON texts.space = memories.space AND texts.seq = memories.seq" if seen else ""
     [row] = fetched(
         con,
-        # As in signatures.py: the index that the conditions have, then the primary key of vectors. In columns thousands
-        # of rows take a fifth of the time.
+        # As in signatures.py: the index that the conditions have, then the primary keys of vectors and memories. In
+        # columns thousands of rows take a fifth of the time.
         f"""
         SELECT
             coalesce(array_agg(seq), ARRAY[]::BIGINT[]), coalesce(array_agg(id), ARRAY[]::TEXT[]),
             coalesce(array_agg(created_at), ARRAY[]::BIGINT[]), coalesce(array_agg(expires_at), ARRAY[]::BIGINT[]),
             coalesce(string_agg(vector_send(vector), ''), '')
+            {"".join(f", coalesce(array_agg({name}), ARRAY[]::{kind}[])" for name, (kind, _) in seen.items())}
         FROM (
             SELECT memories.seq, memories.id, memories.created_at, coalesce(memories.expires_at, %s) AS expires_at,
-                vectors.vector
+                vectors.vector{"".join(f", {column} AS {name}" for name, (_, column) in seen.items())}
             FROM {tables}
             JOIN vectors
             ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
+            {texts}
             WHERE {where}
             AND vector_dims(vectors.vector) = %s
             AND {these}
@@ -464,7 +573,15 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
         (NEVER, *values, dimension, *named, most_rows(dimension) + 1),
         binary=True,
     )
-    return Found(*row)
+    return Found(*row[:5])._replace(seen=Seen(*row[5:]))
+
+
+def _first_of_each(values: Any) -> Any:
+    """Where each of these stands first."""
+    import numpy as np
+
+    firsts = np.unique(values, return_index=True)[1]
+    return slice(None) if len(firsts) == len(values) else np.sort(firsts)
 
 
 def _grown(vectors: Any, rows: int) -> Any:

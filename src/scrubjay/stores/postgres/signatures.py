@@ -159,10 +159,10 @@ class Levels:
     def grow(self, rows: int) -> None:
         self._columns = widened(self._columns, rows)
 
-    def likely(self, vector: Vector, count: int, left_out: Any) -> Any:
-        """The rows that differ least from a vector, at least so many of them if there are, in their order. Half of the
-        bits say which are looked at with the other half."""
-        asked, rows = self._signed(vector[None]), len(left_out)
+    def likely(self, vector: Vector, count: int, rows: int, left_out: Any) -> Any:
+        """Of the first so many rows those that differ least from a vector, at least `count` if there are, in their
+        order. Half of the bits say which are looked at with the other half."""
+        asked = self._signed(vector[None])
         differing = _differing(rows, self._columns[::2, :rows], asked[::2])
         differing[left_out] = self._bits + 1
         near = self._least(differing, LOOKED_AT * count)
@@ -174,8 +174,8 @@ class Levels:
     def _least(self, differing: Any, count: int) -> Any:
         import numpy as np
 
-        within = np.bincount(differing, minlength=self._bits + 1)[: self._bits + 1].cumsum()
-        return np.flatnonzero(differing <= min(int(within.searchsorted(count)), self._bits))
+        last = int(np.partition(differing, count - 1)[count - 1]) if count <= len(differing) else self._bits
+        return np.flatnonzero(differing <= min(last, self._bits))
 
     def _signed(self, vectors: Vector) -> Any:
         """The bits of each row, 64 in a number, a row a column."""
@@ -183,8 +183,9 @@ class Levels:
 
         off = vectors - self._mean
         bits = np.packbits(np.concatenate((off > -self._edge, off > self._edge), axis=1), axis=1)
-        whole = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))
-        return np.ascontiguousarray(whole.view(np.uint64).T)
+        if lacking := -bits.shape[1] % 8:
+            bits = np.pad(bits, ((0, 0), (0, lacking)))
+        return np.ascontiguousarray(bits.view(np.uint64).T)
 
     @property
     def _bits(self) -> int:
@@ -195,9 +196,10 @@ def _differing(rows: int, columns: Any, asked: Any) -> Any:
     """In how many bits each row differs."""
     import numpy as np
 
-    differing = np.zeros(rows, np.uint16)
+    # In the same memory for each column: to touch new pages takes as long as to count.
+    differing, other, counted = np.zeros(rows, np.uint16), np.empty(rows, np.uint64), np.empty(rows, np.uint8)
     for column, [bits] in zip(columns, asked, strict=True):
-        differing += np.bitwise_count(column ^ bits)
+        differing += np.bitwise_count(np.bitwise_xor(column, bits, out=other), out=counted)
     return differing
 
 

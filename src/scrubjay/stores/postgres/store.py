@@ -4,7 +4,7 @@ store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
-scopes.py         vectors in memory, with postings.py for words
+scopes.py         vectors in memory, with postings.py for words and glimpses.py for a second look
 statistics.py     totals and what happened when, and how they are added up
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -17,8 +17,9 @@ listening.py      hears what others write
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
@@ -34,15 +35,16 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
 from scrubjay.stores.postgres.filters import Restriction, restricted
 from scrubjay.stores.postgres.listening import Listener
+from scrubjay.stores.postgres.postings import Held
 from scrubjay.stores.postgres.reads import PostgresReads, T
-from scrubjay.stores.postgres.scopes import Current, Matched, Scopes
+from scrubjay.stores.postgres.scopes import Answered, Current, Matched, Scopes
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candidates_of
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter
+from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, Glimpses
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -84,6 +86,7 @@ class PostgresStore(PostgresReads, Store):
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
         self._aside = ThreadPoolExecutor(pool_size, "scrubjay-search")  # threads are made as they are needed
         self._scopes = Scopes(self._soon)
+        self._answered = threading.local()  # what a thread has found while it reads through one connection
         self._extents: dict[Hashable, tuple[float, float]] = {}  # of scopes and indexes, and until when they are known
         if not unfinished and self.unfinished:
             self.close()
@@ -141,18 +144,21 @@ class PostgresStore(PostgresReads, Store):
             return NO_CANDIDATES
         asked = (filter, audience)
 
-        def matched_at_hand(con: Connection) -> tuple[Current, list[Matched]] | None:
+        def matched_at_hand(con: Connection) -> tuple[Current, list[Matched], Mapping[str, Held | None]] | None:
             at_hand = self._at_hand(con, restriction, asked, len(vector))
-            return None if at_hand is None else (at_hand, at_hand.matched(con, text, restriction, limit))
+            return None if at_hand is None else (at_hand, *at_hand.matched(con, text, restriction, limit))
 
         kept = self._searched(matched_at_hand)
         if kept is not None:
-            at_hand, matches = kept
+            at_hand, matches, words = kept
             near, cosines = at_hand.compared(vector, limit, [match.number for match in matches])
             # too new, or without vectors
             elsewhere = [match.memory for match in matches if match.memory not in cosines]
-            by_words = [(match.memory, match.score) for match in matches]
-            return candidates_of(by_words, near, cosines | self.cosines(vector, elsewhere))
+            if getattr(self._answered, "within", False):
+                numbers = {one.memory: one.number for one in (*near, *matches)}
+                self._answered.last = Answered(at_hand.scope, numbers, words)
+            by_words, by_meaning = ([(one.memory, one.score) for one in some] for some in (matches, near))
+            return candidates_of(by_words, by_meaning, cosines | self.cosines(vector, elsewhere))
         nearest = self._aside.submit(
             self._searched, lambda con: self._near(con, vector, restriction, asked, limit=limit)
         )
@@ -162,6 +168,28 @@ class PostgresStore(PostgresReads, Store):
             wait([nearest])
         cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}
         return candidates_of([row[:2] for row in found], nearest.result(), cosines)
+
+    # Of what this thread has just found in memory, from there: that was up to date when it was found.
+
+    def glimpses(self, ids: Sequence[str]) -> Glimpses:
+        answered = self._just_answered
+        seen = None if answered is None else answered.glimpses(ids)
+        return super().glimpses(ids) if seen is None else seen
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        answered = self._just_answered
+        known = None if answered is None else answered.vectors(ids)
+        return super().vectors(ids) if known is None else known
+
+    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        answered = self._just_answered
+        held = None if answered is None else answered.matched_words(text, ids)
+        return super().matched_words(text, ids) if held is None else held
+
+    @property
+    def _just_answered(self) -> Answered | None:
+        answered: Answered | None = getattr(self._answered, "last", None)
+        return answered
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:
@@ -177,8 +205,14 @@ class PostgresStore(PostgresReads, Store):
             self._extents.clear()
         return self.needs_tending()
 
-    def one_reader(self) -> AbstractContextManager[None]:
-        return self._connections.one_reader()
+    @contextmanager
+    def one_reader(self) -> Iterator[None]:
+        self._answered.within = True
+        try:
+            with self._connections.one_reader():
+                yield
+        finally:
+            self._answered.within, self._answered.last = False, None
 
     def writing(self, *, timeout_seconds: float | None = None) -> AbstractContextManager[Transaction]:
         return self._changing(timeout_seconds)

@@ -118,10 +118,10 @@ _ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 def copied_line(row: Sequence[object]) -> str:
     """A row as a line for COPY: in a third of the time that psycopg takes, which asks for each value how to send it."""
-    if _MEANT("".join([one for one in row if type(one) is str])):  # asked once for all of them
+    if _MEANT("".join([one for one in row if isinstance(one, str)])):  # asked once for all of them
         return "\t".join(map(_copied, row)) + "\n"
     plain = [
-        one if type(one) is str else r"\N" if one is None else str(one) if type(one) is int else _copied(one)
+        one if isinstance(one, str) else r"\N" if one is None else str(one) if type(one) is int else _copied(one)
         for one in row
     ]
     return "\t".join(plain) + "\n"

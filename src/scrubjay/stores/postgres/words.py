@@ -13,7 +13,8 @@ no memory is read. The formula is FTS5's, so that both backends give the same or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
@@ -68,22 +69,24 @@ class Asked(NamedTuple):
     """What the words of a question are worth."""
 
     weights: Mapping[str, float]  # of the stems that any passage holds
+    held_nowhere: frozenset[str]  # the others
     best: float  # what a passage could have at most
     scope: int  # 1 if the word that names the space counts
     average: float  # length of passages
     most_of_all: bool  # see `Statistics`
 
-    def share(self, score: float) -> float:
+    def shares(self, scores: Iterable[float]) -> list[float]:
         """Of the best that could be; more than that, where words stand several times."""
-        return round(score / self.best, DECIMALS)
+        best = self.best
+        return [round(score / best, DECIMALS) for score in scores]
 
 
-def asked(con: Connection, text: str, restriction: Restriction) -> Asked | None:
-    """None if no passage holds any of the text's words."""
+def asked(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
+    """None if no passage holds any of the text's words; `told` says what is known of them."""
     words = stems(query_words(text))
     if not words:
         return None
-    known = _statistics(con, set(words.values()), restriction.views, sees_all=restriction.sees_all)
+    known = told(set(words.values()))
     if not any(known.frequencies.values()):
         return None
     weights = weights_of(known.frequencies, known.passages)
@@ -91,6 +94,7 @@ def asked(con: Connection, text: str, restriction: Restriction) -> Asked | None:
     scope = int(known.passages >= SMALL_ROWS)
     return Asked(
         weights={stem: weight for stem, weight in weights.items() if known.frequencies[stem]},
+        held_nowhere=frozenset(stem for stem in weights if not known.frequencies[stem]),
         best=sum(weights.values()),
         scope=scope,
         average=scope + known.words / known.passages,
@@ -108,7 +112,7 @@ def compared(
 ) -> list[tuple[str, float, float | None]]:
     """What words find, its score, and the cosine of the vector with each one's nearest part, if it has vectors of this
     length."""
-    worth = asked(con, text, restriction)
+    worth = asked(text, partial(statistics, con, restriction))
     if worth is None:
         return []
     score, scored = _score(worth.weights)
@@ -148,7 +152,8 @@ def compared(
         (*compared_with, *scored, worth.scope, worth.average, _any_of(worth.weights, within), *values, limit),
         binary=True,
     )
-    ranked = sorted([(worth.share(score), *row) for score, *row in found], reverse=True)
+    shares = worth.shares(score for score, *_ in found)
+    ranked = sorted([(share, *row) for share, (_, *row) in zip(shares, found, strict=True)], reverse=True)
     return [(memory, min(score, 1.0), cosine) for score, _, _, memory, cosine in ranked]
 
 
@@ -305,6 +310,10 @@ _VOCABULARY_BY_AUDIENCE = f"""
 _ANY = "ANY(ARRAY(SELECT unnest(%s::TEXT[])))"
 _PASSAGES = "(SELECT name AS space, passages, passage_words AS words FROM spaces)"
 _VOCABULARY = "(SELECT space, term, passages FROM vocabulary)"
+
+
+def statistics(con: Connection, restriction: Restriction, terms: Iterable[str]) -> Statistics:
+    return _statistics(con, terms, restriction.views, sees_all=restriction.sees_all)
 
 
 def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View], *, sees_all: bool) -> Statistics:

@@ -154,7 +154,7 @@ class Checkup:
 
 
 def candidates_of(
-    by_words: Iterable[tuple[str, float]], by_meaning: Sequence[Match], further: Mapping[str, float]
+    by_words: Iterable[tuple[str, float]], by_meaning: Sequence[tuple[str, float]], further: Mapping[str, float]
 ) -> Candidates:
     """Both findings as one, with the cosines of what words alone found."""
     words, near = dict(by_words), dict(by_meaning)
