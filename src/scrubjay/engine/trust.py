@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache, reduce
 from itertools import count
@@ -100,6 +100,30 @@ def _masked_value(value: Any, name: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [_masked_value(inner, name) for inner in value]
     return value
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+#
+# Nothing that is looked for here begins in the middle of nowhere: it has letters of its own within a stretch without
+# white space. Texts share most of these, so each is looked through once and what it may belong to is remembered.
+
+MOST_KNOWN = 20_000
+LONGEST_KNOWN = 40  # characters; what is longer does not come again
+
+
+class Remembered(dict[str, int]):
+    """What was seen in each of the last pieces."""
+
+    def __init__(self, look: Callable[[str], int]) -> None:
+        self._look = look
+
+    def __missing__(self, piece: str) -> int:
+        marks = self._look(piece)
+        if len(piece) <= LONGEST_KNOWN:
+            if len(self) >= MOST_KNOWN:
+                self.clear()
+            self[piece] = marks
+        return marks
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------
@@ -202,7 +226,26 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     # A name that says what it is, a sign of assignment, and a value in one piece.
     "a secret by its name": (
-        ("ass", "ASS", "wd", "WD", "ecret", "ECRET", "ey", "EY", "oken", "OKEN", "contras", "Contras", "wort", "WORT"),
+        (
+            "pass",
+            "Pass",
+            "pASS",
+            "PASS",
+            "wd",
+            "WD",
+            "ecret",
+            "ECRET",
+            "key",
+            "Key",
+            "kEY",
+            "KEY",
+            "oken",
+            "OKEN",
+            "contras",
+            "Contras",
+            "wort",
+            "WORT",
+        ),  # fmt: skip
         r"(?i:(?:passwor[dt]|passwd|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key"
         r"|passphrase|contraseña|mot de passe|kennwort)['\"]?"
         r"\s{0,3}(?::=|=>|[:=]|\bis\b(?:\s(?:always|still|now)\b)?|\blautet\b|\bist\b)\s{0,3}['\"`]?)([^\s'\"`,;<>()\[\]{}]{8,200})",
@@ -213,15 +256,25 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
-PLACE = {what: place for place, what in enumerate(SHAPES)}
-# By a sign that few texts hold: without it none of its letters need to be looked for.
-ANCHORS: dict[str, list[tuple[str, str]]] = {sign: [] for sign in ("_", "-", ".", ":", "/", "=", "")}
+BITS = {what: 1 << place for place, what in enumerate(SHAPES)}  # of their letters in a piece of text
+BY_BIT = {bit: what for what, bit in BITS.items()}
+DIGIT = 1 << len(SHAPES)
+# By a sign that few pieces hold, without which none of its letters need to be looked for; then those in small letters,
+# and those that have capitals or digits.
+ANCHORS: dict[str, list[tuple[str, int]]] = {sign: [] for sign in "_-.:/="}
+SMALL: list[tuple[str, int]] = []
+OTHER: list[tuple[str, int]] = []
 for _what, (_anchors, _) in SHAPES.items():
     for _anchor in _anchors:
-        ANCHORS[next(sign for sign in ANCHORS if sign in _anchor)].append((_anchor, _what))
+        _sign = next((sign for sign in ANCHORS if sign in _anchor), None)
+        _group = ANCHORS[_sign] if _sign else SMALL if _anchor.isalpha() and _anchor.islower() else OTHER
+        _group.append((_anchor.split()[0], BITS[_what]))  # of "PRIVATE KEY" a piece holds the first word
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
 CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
+ANY_DIGIT = re.compile(r"\d")
 NAMED = "a secret by its name"
+DISCORD = "a Discord token"
+SHORTEST_DISCORD = 59  # in one piece; a full stop is all that tells it, and ends most sentences
 WORDY = frozenset({"a private key", "a password in an address", NAMED, "a recovery code"})
 PLACEHOLDER = re.compile(
     r"(?i)example|x{4,}|\*{3,}|\.{3}|…|your|placeholder|changeme|change_me|dummy|redacted|sample|test_?key|abcdef|12345678"
@@ -231,20 +284,44 @@ PLACEHOLDER = re.compile(
 
 def secrets_in(text: str) -> Iterator[Found]:
     """What looks like a real secret, in no particular order; placeholders and examples are passed over."""
-    for what in _shapes_due(text):
+    marks = _letters_in(text)
+    for what in _shapes_due(marks):
         for found in COMPILED[what].finditer(text):
             if _is_real(what, found[1]):
                 yield Found(what, found.start(1), found.end(1))
+    if not marks & DIGIT:
+        return
     for found in CARD.finditer(text):
         digits = re.sub(r"\D", "", found[0])
         if _is_card(digits):
             yield Found("a card number", found.start(), found.end())
 
 
-def _shapes_due(text: str) -> list[str]:
-    """Those whose letters are in the text, in their order."""
-    due = {what for sign, anchors in ANCHORS.items() if sign in text for anchor, what in anchors if anchor in text}
-    return sorted(due, key=PLACE.__getitem__)
+def _shapes_due(marks: int) -> Iterator[str]:
+    """Those whose letters are in a text, in their order."""
+    due = marks & (DIGIT - 1)
+    while due:
+        lowest = due & -due
+        yield BY_BIT[lowest]
+        due ^= lowest
+
+
+def _letters_in(text: str) -> int:
+    """A bit for each shape whose letters the text holds, and one for digits."""
+    return reduce(or_, map(_lettered.__getitem__, text.split()), 0)
+
+
+def _letters_of(piece: str) -> int:
+    marks = reduce(or_, [bit for letters, bit in SMALL if letters in piece], 0)
+    if piece.isalpha() and piece.islower():  # as most new ones are
+        return marks
+    marks |= DIGIT if ANY_DIGIT.search(piece) else 0
+    groups = [OTHER, *(letters for sign, letters in ANCHORS.items() if sign in piece)]
+    marks |= reduce(or_, [bit for group in groups for letters, bit in group if letters in piece], 0)
+    return marks if len(piece) >= SHORTEST_DISCORD else marks & ~BITS[DISCORD]
+
+
+_lettered = Remembered(_letters_of)
 
 
 def masked(text: str) -> str:
@@ -301,7 +378,7 @@ def _bits_per_letter(value: str) -> float:
 #
 #     text ──> lines ──> sentences ──> words, each known by its groups ──> kinds that may be there ──> pattern
 #
-# A word's groups are looked up once, so most sentences cost no more than being cut into words. Gaps are bounded, so time
+# A text without all groups of some kind is not even cut into lines. Gaps are bounded, so time
 # grows with the text and no faster.
 
 
@@ -433,19 +510,21 @@ ORDERS: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     ),
 }
 CROSSING = {"wears a role", "sends things away", "plants a preference", "runs something", "says it in another language"}
+ANYWHERE = {"wears a role", "says it in another language"}  # the others begin with a word
 HIDDEN = re.compile("[\U000e0020-\U000e007f]{4,}|[\u200b-\u200d\u2060\ufeff]{6,}")  # text that people cannot see
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 WORD = re.compile(r"[^\W\d_]+")
 PLAIN = re.compile(r"[a-zа-я]{2,} ?")
 END = re.compile(r"[.!?](?<!\ba\.i[.!?])\s")  # of a sentence
-KNOWN_WORDS = 20_000  # whose groups are remembered
 
 Signs = list[tuple[str, int]]
+Kind = tuple[int, re.Pattern[str], bool]
 
-# Each group has a bit: by the beginnings of its words (whole words end in a space), and by signs and turns of phrase.
-BEGINNINGS: dict[str, int] = {}
+# Each group has a bit: by the beginnings of its words (whole words end in a space), which are kept by their first two
+# letters, and by signs and turns of phrase.
+BEGINNINGS: dict[str, Signs] = {}
 SIGNS: Signs = []
-KINDS: list[tuple[int, re.Pattern[str], bool]] = []  # groups, pattern, whether it may cross the end of a sentence
+KINDS: list[Kind] = []  # groups, pattern, whether it may cross the end of a sentence
 
 
 def reads_like_instructions(text: str) -> bool:
@@ -456,13 +535,15 @@ def reads_like_instructions(text: str) -> bool:
         return True
     else:
         plain = INVISIBLE.sub("", normalised("NFKC", text.translate(SENTENCES))).lower()
+    if not _kinds_due(_groups_in(text if text.isascii() else plain, plain)):  # as for most texts
+        return False
     signs = [(sign, group) for sign, group in SIGNS if sign in plain]
     return any(_is_order(line, signs) for line in _lines(plain))
 
 
 def _is_order(line: str, signs: Signs) -> bool:
     of_line = _marks(line, 0, len(line), signs)
-    due = [kind for kind in KINDS if of_line & kind[0] == kind[0]]
+    due = _kinds_due(of_line)
     if not due:  # as in most lines
         return False
     sentences = list(_sentences(line))
@@ -473,6 +554,39 @@ def _is_order(line: str, signs: Signs) -> bool:
         for mark, (start, end) in ([(of_line, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
         if mark & needed == needed
     )
+
+
+def _kinds_due(groups: int) -> list[Kind]:
+    return [kind for kind in KINDS if groups & kind[0] == kind[0]]
+
+
+def _groups_in(text: str, plain: str) -> int:
+    """The groups that words, signs and turns of phrase anywhere in a text belong to; `plain` is in lower case."""
+    groups = reduce(or_, map(_grouped.__getitem__, text.split()), 0)
+    for phrase, begun, group in PHRASES if groups >= BEGUN else ():
+        if groups & begun and phrase in plain:
+            groups |= group
+    return groups & (BEGUN - 1)
+
+
+def _groups_of(piece: str) -> int:
+    lower = piece.lower()
+    groups = reduce(or_, map(_known.__getitem__, WORD.findall(lower)), 0)
+    if not (lower.isascii() and lower.isalpha()):  # a sign that is only letters is a word, and known as one
+        for sign, group in SIGNS_WITHIN:
+            if sign in lower:
+                groups |= group
+    if lower.endswith(FIRST_WORDS) or lower.startswith(FIRST_WORDS):
+        for phrase, begun, _ in PHRASES:
+            if _begins(phrase, lower):
+                groups |= begun
+    return groups
+
+
+def _begins(phrase: str, piece: str) -> bool:
+    """Whether a turn of phrase may begin with this piece, or behind the white space before it."""
+    first = phrase.split(maxsplit=1)[0]
+    return piece.startswith(first) if phrase.startswith(" ") else piece.endswith(first)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -499,20 +613,13 @@ def _marks(line: str, start: int, end: int, signs: Signs) -> int:
     return marks
 
 
-class _Known(dict[str, int]):
-    """The groups of each word that was seen."""
-
-    def __missing__(self, word: str) -> int:
-        mark = BEGINNINGS.get(f"{word} ", 0)
-        for length in range(1, len(word) + 1):
-            mark |= BEGINNINGS.get(word[:length], 0)
-        if len(self) >= KNOWN_WORDS:
-            self.clear()
-        self[word] = mark
-        return mark
+def _groups_of_word(word: str) -> int:
+    whole = f"{word} "
+    return reduce(or_, [bit for begun, bit in BEGINNINGS.get(word[:2], ()) if whole.startswith(begun)], 0)
 
 
-_known = _Known()
+_known = Remembered(_groups_of_word)
+_grouped = Remembered(_groups_of)
 _bits = count()
 
 
@@ -523,11 +630,18 @@ def _enter(name: str, groups: tuple[tuple[str, ...], ...], pattern: str) -> None
         needed |= bit
         for entry in group:
             if PLAIN.fullmatch(entry):
-                BEGINNINGS[entry] = BEGINNINGS.get(entry, 0) | bit
+                BEGINNINGS.setdefault(entry[:2], []).append((entry, bit))
             else:
                 SIGNS.append((entry, bit))
-    KINDS.append((needed, re.compile(pattern), name in CROSSING))
+    # Tried at the beginnings of words, of which there are few, and not at every letter.
+    KINDS.append((needed, re.compile(pattern if name in ANYWHERE else rf"\b(?=\w)(?:{pattern})"), name in CROSSING))
 
 
 for _name, (_groups, _pattern) in ORDERS.items():
     _enter(_name, _groups, _pattern)
+
+# What a piece may only begin has bits of its own, above those of all groups.
+BEGUN = 1 << next(_bits)
+PHRASES = [(sign, BEGUN << place, group) for place, (sign, group) in enumerate(one for one in SIGNS if " " in one[0])]
+SIGNS_WITHIN = [one for one in SIGNS if " " not in one[0]]
+FIRST_WORDS = tuple({phrase.split()[0] for phrase, *_ in PHRASES})
