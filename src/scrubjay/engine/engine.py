@@ -951,7 +951,7 @@ class Engine:
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that are taken, whoever may see them."""
-        return {memory.id for memory in self.records.get(ids, access.EVERYTHING)}
+        return {memory.id for memory in self.records.get(ids, access.EVERYTHING)} if ids else set()
 
     def spaces_of(self, ids: Sequence[str]) -> set[str]:
         """Where memories with these ids are, whoever may see them: for whoever owns the machine."""

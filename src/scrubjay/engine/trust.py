@@ -226,26 +226,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     # A name that says what it is, a sign of assignment, and a value in one piece.
     "a secret by its name": (
-        (
-            "pass",
-            "Pass",
-            "pASS",
-            "PASS",
-            "wd",
-            "WD",
-            "ecret",
-            "ECRET",
-            "key",
-            "Key",
-            "kEY",
-            "KEY",
-            "oken",
-            "OKEN",
-            "contras",
-            "Contras",
-            "wort",
-            "WORT",
-        ),  # fmt: skip
+        tuple("pass Pass pASS PASS wd WD ecret ECRET key Key kEY KEY oken OKEN contras Contras wort WORT".split()),  # noqa: SIM905
         r"(?i:(?:passwor[dt]|passwd|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key"
         r"|passphrase|contraseña|mot de passe|kennwort)['\"]?"
         r"\s{0,3}(?::=|=>|[:=]|\bis\b(?:\s(?:always|still|now)\b)?|\blautet\b|\bist\b)\s{0,3}['\"`]?)([^\s'\"`,;<>()\[\]{}]{8,200})",

@@ -103,9 +103,12 @@ def found_by(memory: Memory) -> str:
     """What a memory's words come from: its text, its topic or title unless the text begins with that, and of its path
     and tags what neither holds."""
     heading = memory.topic or memory.title
-    text = memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
-    known = text.casefold()
+    text = memory.text
+    text = text if text.startswith(heading) else f"{heading}\n{text}"
     path = "" if memory.path.startswith(MADE_PATHS) else memory.path
+    if not path and not memory.tags:
+        return text
+    known = text.casefold()
     names = [name for name in (*path.split("/"), *memory.tags) if name and name.casefold() not in known]
     return "\n".join((text, " ".join(names))) if names else text
 
@@ -218,6 +221,8 @@ def _pieces_of_any_script(text: str) -> Iterator[tuple[str, bool]]:
 
 def _parts(word: str) -> list[str]:
     """A word cut at its joints; a plain one is its only part."""
+    if word.isascii() and word.isdigit():
+        return [word[:MAX_WORD]]
     if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
         return [word[:MAX_WORD]]
     return [part for piece in _JOINTS.split(word) for part in _cut(piece[:MAX_WORD])]
