@@ -71,7 +71,7 @@ def test_what_a_pattern_matches_holds_a_word_of_each_group(kind):
 
 @pytest.mark.parametrize("what", trust.SHAPES)
 def test_what_a_shape_matches_holds_its_letters(what):
-    texts = list(texts_matching(trust.COMPILED[what], 300))
+    texts = list(texts_matching(trust.compiled(trust.SHAPES[what][1]), 300))
 
     assert len(texts) > 10
     assert all(what in trust._shapes_due(trust._letters_in(text)) for text in texts)

@@ -35,6 +35,7 @@ class Policy(StrEnum):
 
 
 policy = cache(Policy)
+compiled = cache(re.compile)  # all of them take a tenth of a second, and most texts need none
 
 
 def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Memory:
@@ -59,8 +60,11 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
 
 
 def _secrets_of(memory: Memory) -> Iterator[Found]:
-    for text in (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata)):
-        if text:
+    yield from secrets_in(memory.content)
+    if title := _own_title(memory):
+        yield from secrets_in(title)
+    for value in (memory.detail, memory.metadata):
+        for text in _texts_in(value) if value else ():
             yield from secrets_in(text)
 
 
@@ -236,7 +240,6 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"(?i:\brecovery codes?\b[^\n]{0,20}?[:=]?\s{0,3})((?:[a-z0-9]{4,5}-){2,7}[a-z0-9]{4,5})\b",
     ),
 }
-COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
 BITS = {what: 1 << place for place, what in enumerate(SHAPES)}  # of their letters in a piece of text
 BY_BIT = {bit: what for what, bit in BITS.items()}
 DIGIT = 1 << len(SHAPES)
@@ -267,7 +270,7 @@ def secrets_in(text: str) -> Iterator[Found]:
     """What looks like a real secret, in no particular order; placeholders and examples are passed over."""
     marks = _letters_in(text)
     for what in _shapes_due(marks):
-        for found in COMPILED[what].finditer(text):
+        for found in compiled(SHAPES[what][1]).finditer(text):
             if _is_real(what, found[1]):
                 yield Found(what, found.start(1), found.end(1))
     if not marks & DIGIT:
@@ -499,7 +502,7 @@ PLAIN = re.compile(r"[a-zа-я]{2,} ?")
 END = re.compile(r"[.!?](?<!\ba\.i[.!?])\s")  # of a sentence
 
 Signs = list[tuple[str, int]]
-Kind = tuple[int, re.Pattern[str], bool]
+Kind = tuple[int, str, bool]
 
 # Each group has a bit: by the beginnings of its words (whole words end in a space), which are kept by their first two
 # letters, and by signs and turns of phrase.
@@ -530,7 +533,7 @@ def _is_order(line: str, signs: Signs) -> bool:
     sentences = list(_sentences(line))
     marks = [_marks(line, start, end, signs) for start, end in sentences]
     return any(
-        pattern.search(line, start, end) is not None
+        compiled(pattern).search(line, start, end) is not None
         for needed, pattern, crosses in due
         for mark, (start, end) in ([(of_line, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
         if mark & needed == needed
@@ -615,7 +618,7 @@ def _enter(name: str, groups: tuple[tuple[str, ...], ...], pattern: str) -> None
             else:
                 SIGNS.append((entry, bit))
     # Tried at the beginnings of words, of which there are few, and not at every letter.
-    KINDS.append((needed, re.compile(pattern if name in ANYWHERE else rf"\b(?=\w)(?:{pattern})"), name in CROSSING))
+    KINDS.append((needed, pattern if name in ANYWHERE else rf"\b(?=\w)(?:{pattern})", name in CROSSING))
 
 
 for _name, (_groups, _pattern) in ORDERS.items():

@@ -178,6 +178,8 @@ class _Spelt(dict[str, str]):
     """Words and compounds as the index is given them: with their parts. Texts share most of their words."""
 
     def __missing__(self, piece: str) -> str:
+        if piece.isascii() and piece.isdigit():
+            return piece[:MAX_WORD]
         parts = _parts(piece)
         whole = [term(piece)] if len(parts) > 1 and len(piece) <= MAX_WHOLE else []
         spelt = " ".join((*parts, *whole))
@@ -221,8 +223,6 @@ def _pieces_of_any_script(text: str) -> Iterator[tuple[str, bool]]:
 
 def _parts(word: str) -> list[str]:
     """A word cut at its joints; a plain one is its only part."""
-    if word.isascii() and word.isdigit():
-        return [word[:MAX_WORD]]
     if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
         return [word[:MAX_WORD]]
     return [part for piece in _JOINTS.split(word) for part in _cut(piece[:MAX_WORD])]
