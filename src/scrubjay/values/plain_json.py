@@ -27,8 +27,11 @@ def check(value: Any, *, within: str = "", large: bool = False) -> None:
 
     :raises InvalidInput: naming the place, such as metadata.a.b[3]
     """
-    if isinstance(value, dict) and _all_text(value):  # as most lines of an import are
-        return
+    if not (isinstance(value, dict) and _all_text(value)):  # as most lines of an import are
+        _walk(value, within, large)
+
+
+def _walk(value: Any, within: str, large: bool) -> None:
     rest: list[tuple[Path, Any]] = [((within,) if within else (), value)]
     base = len(rest[0][0])
     while rest:
