@@ -55,6 +55,7 @@ class Imported:
     already_here: int = 0
     links: int = 0
     links_left_out: int = 0  # between memories of which one is not here, or not the importer's to see and change
+    without_vectors: int = 0  # of those stored: they wait for the model
 
 
 def exported(
@@ -106,6 +107,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
             already_here=result.already_here + batch.memories - len(fresh),
             links=result.links + written,
             links_left_out=result.links_left_out + len(links) - written,
+            without_vectors=result.without_vectors + sum(not text.vectors for _, text in fresh.values()),
         )
         if progress:
             progress(batch.last_line)
