@@ -118,7 +118,7 @@ def test_a_program_that_searches_is_told_what_waits_for_vectors(call, lines):
     told = json.loads(some.err)
     assert told["degraded"].startswith("2 of the 3 memories that were searched have no vectors yet")
     assert told["partly"] is True
-    assert len(all_.json) == 2
+    assert len(all_.json) == 3
     assert all_.err == ""
 
 
