@@ -203,3 +203,12 @@ def test_whoever_was_handed_a_memory_is_on_record(jay):
     assert len(jay.shown_to(memory.id)) == 3
     jay.forget(memory.id)
     assert len(jay.shown_to(memory.id)) == 3
+
+
+def test_what_may_be_a_password_is_not_kept_in_memory():
+    list(secrets_in("The door's code is hunter2hunter and not 4711 or xyzzyplugh"))
+    reads_like_instructions("The door's code is hunter2hunter and not 4711 or xyzzyplugh")
+
+    for remembered in (trust._lettered, trust._grouped, trust._known):
+        assert "hunter2hunter" not in remembered
+    assert "xyzzyplugh" in trust._lettered, "words come again"

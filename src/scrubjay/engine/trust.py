@@ -113,6 +113,8 @@ def _masked_value(value: Any, name: str = "") -> Any:
 
 MOST_KNOWN = 20_000
 LONGEST_KNOWN = 40  # characters; what is longer does not come again
+SHORTEST_SECRET = 8  # a piece of this length with a digit may be a password, and is not kept
+ANY_DIGIT = re.compile(r"\d")
 
 
 class Remembered(dict[str, int]):
@@ -123,7 +125,7 @@ class Remembered(dict[str, int]):
 
     def __missing__(self, piece: str) -> int:
         marks = self._look(piece)
-        if len(piece) <= LONGEST_KNOWN:
+        if len(piece) < SHORTEST_SECRET or (len(piece) <= LONGEST_KNOWN and not ANY_DIGIT.search(piece)):
             if len(self) >= MOST_KNOWN:
                 self.clear()
             self[piece] = marks
@@ -255,7 +257,6 @@ for _what, (_anchors, _) in SHAPES.items():
         _group.append((_anchor.split()[0], BITS[_what]))  # of "PRIVATE KEY" a piece holds the first word
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
 CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
-ANY_DIGIT = re.compile(r"\d")
 NAMED = "a secret by its name"
 DISCORD = "a Discord token"
 SHORTEST_DISCORD = 59  # in one piece; a full stop is all that tells it, and ends most sentences
