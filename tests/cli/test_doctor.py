@@ -310,6 +310,26 @@ def test_the_model_for_other_languages_is_told_of(run, tmp_path):
     assert "by their words only" in findings(off)["languages"]["found"]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "state", "do"),
+    [
+        ({"SCRUBJAY_EMBEDDER": "multilingual-e5-small"}, "ok", ""),
+        ({"SCRUBJAY_EMBEDDER": "multilingual-e5-small", "SCRUBJAY_LANGUAGES": "off"}, "ok", ""),
+        ({"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_LANGUAGES": "off"}, "warning", "Unset SCRUBJAY_LANGUAGES."),
+        ({"SCRUBJAY_EMBEDDER": "hashing"}, "ok", "If the chosen model knows English only: SCRUBJAY_LANGUAGES=on"),
+    ],
+)
+def test_what_is_said_of_texts_in_other_languages_depends_on_the_model(run, home, chosen, state, do):
+    """Without the second model: it may be switched off, or not needed, since the first knows these languages."""
+    run("store", "Die Katze heißt Mimi")
+    with closing(apsw.Connection(str(home / "memories.db"))) as file:
+        file.execute("INSERT INTO facts (key, value) VALUES ('second_model', 'of a time before')")
+
+    found = findings(run("doctor", "--json", env=chosen))["other languages"]
+
+    assert (found["state"], found["do"]) == (state, do)
+
+
 def test_a_model_that_is_here_is_not_to_be_pulled(run, real_model, tmp_path):
     """What waits for the model for other languages is embedded by the command that embeds what waits."""
     both = {**real_model, "SCRUBJAY_LANGUAGES": "on"}

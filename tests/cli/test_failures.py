@@ -279,6 +279,23 @@ def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.mark.usefixtures("interruptible")
+def test_a_program_that_interrupts_an_import_is_told_how_to_resume(start, call):
+    with start("--json", "import", "-") as process:
+        process.stdin.write(b'{"content": "User likes tea"}\n' * 256)
+        process.stdin.flush()
+        while len(call("list", "--limit", "128", "--json").json) < 128:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        err = process.stderr.read().decode()
+
+    error = json.loads(err.splitlines()[-1])["error"]
+    assert (process.returncode, error["code"], error["message"]) == (130, "interrupted", "Interrupted.")
+    assert re.search("to resume, repeat the command with --from-line (65|129)", error["hint"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_import_does_not_wait_for_the_model(start, call, tmp_path):
     """What is being embedded is given up, what is written stays, and the last words say how to go on."""
     file, asked, ended = tmp_path / "many.jsonl", threading.Event(), threading.Event()

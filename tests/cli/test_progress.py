@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+from contextlib import closing
 
 import pytest
 from rich.console import Console
 
 from scrubjay.cli import progress as bars
 from scrubjay.cli.progress import progress, said
+from scrubjay.wiring import open_store
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,18 @@ def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, run, tmp_path):
     assert "Rebuilding vectors and hints " in shown
     assert "300/300" in shown
     assert "0/" not in piped.err
+
+
+def test_a_rebuild_says_that_it_waits_for_another_process(terminal, run, home):
+    run("import", "-", "--embed", "later", stdin=b'{"content": "User likes tea"}\n')
+    with closing(open_store(f"sqlite:///{home / 'memories.db'}")) as other:
+        other.upkeep.lease("embedding", holder="another process", seconds=5)
+
+    shown = terminal("doctor", "--rebuild").out
+
+    assert "Waiting for another process that makes vectors" in shown
+    assert "Rebuilding vectors and hints " in shown
+    assert shown.index("Waiting for another") < shown.index("Rebuilding vectors and hints ")
 
 
 @pytest.mark.parametrize("columns", [70, 80, 100])

@@ -104,6 +104,37 @@ def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_t
     assert "by words only" not in found.err
 
 
+def test_a_program_that_searches_is_told_what_waits_for_vectors(call, lines):
+    call("import", lines(TEA, {"content": "User plays the cello"}), "--embed", "later")
+
+    none = call("search", "string instrument", "--json")
+    call("store", "User plays chess")
+    some = call("search", "plays", "--json")
+    call("doctor", "--rebuild")
+    all_ = call("search", "plays", "--json")
+
+    assert none.json == []
+    assert "has vectors yet" in json.loads(none.err)["degraded"]
+    told = json.loads(some.err)
+    assert told["degraded"].startswith("2 of the 3 memories that were searched have no vectors yet")
+    assert told["partly"] is True
+    assert len(all_.json) == 3
+    assert all_.err == ""
+
+
+def test_an_import_without_its_model_says_that_vectors_are_missing(call, lines, environment, tmp_path):
+    environment |= {"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_MODELS": str(tmp_path / "models")}
+
+    said = call("import", lines(TEA, {"content": "User plays the cello"}))
+    told = call("import", lines(TEA), "--json")
+    nothing_new = call("import", lines({"type": "scrubjay", "format": 1}))
+
+    assert "2 of these memories have no vectors yet: they are found by words only." in " ".join(said.err.split())
+    assert "scrubjay model pull" in said.err
+    assert told.json["without_vectors"] == 1
+    assert "vectors" not in nothing_new.err
+
+
 def test_duplicates_among_what_waits_for_vectors_are_not_said_to_be_none(call, lines):
     call("import", lines(TEA, TEA), "--embed", "later")
 

@@ -4,7 +4,7 @@
 1    an error; with --json the last line of standard error is {"error": {"code", "message", "hint"}}
 2    wrong usage; with --json likewise, with the code "usage"
 3    no such memory, no such space
-130  interrupted
+130  interrupted; with --json likewise, with the code "interrupted"
 141  the reader of the output has gone (| head), as usual for programs
 """
 
@@ -38,7 +38,7 @@ def report(error: BaseException, session: Session) -> int:
             silence()
             return CLOSED_PIPE
         case click.Abort() | KeyboardInterrupt():
-            click.echo("Interrupted.", err=True)
+            interrupted(error, session)
             return INTERRUPTED
         case click.ClickException():
             if session.as_json:
@@ -53,6 +53,15 @@ def report(error: BaseException, session: Session) -> int:
     code, message, hint = described(error)
     say(code, message, hint, session)
     return NOT_FOUND if isinstance(error, NotFound) else FAILED
+
+
+def interrupted(error: BaseException, session: Session) -> None:
+    """Say so, and before it what the command noted on the interrupt, which click hands on as a cause."""
+    notes = [*getattr(error, "__notes__", ()), *getattr(error.__cause__, "__notes__", ())]
+    if session.as_json:
+        say("interrupted", "Interrupted.", " ".join(notes) or None, session)
+    else:
+        click.echo("\n".join((*notes, "Interrupted.")), err=True)
 
 
 def usage_message(error: click.ClickException) -> str:

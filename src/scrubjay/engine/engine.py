@@ -82,6 +82,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 REBUILT = ("words", "vectors and hints", "vectors for other languages", "vector index")
+WAITING = "waiting"  # what a rebuild says instead while another process makes vectors
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -951,7 +952,7 @@ class Engine:
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that are taken, whoever may see them."""
-        return {memory.id for memory in self.records.get(ids, access.EVERYTHING)}
+        return {memory.id for memory in self.records.get(ids, access.EVERYTHING)} if ids else set()
 
     def spaces_of(self, ids: Sequence[str]) -> set[str]:
         """Where memories with these ids are, whoever may see them: for whoever owns the machine."""
@@ -1019,13 +1020,14 @@ class Engine:
     def rebuild(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
         """Rebuild the word index, missing vectors (of both models, if there are two) and the vector index.
 
-        `progress` is told what is being made, and how much of it is done; it must not use the store meanwhile.
+        `progress` is told what is being made, and how much of it is done, or that it waits (`WAITING`); it must not use
+        the store meanwhile.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
         words, vectors, second, index = (progress and partial(progress, name) for name in REBUILT)
         self.records.rebuild(progress=words)
-        self.parts.backlog.finish(vectors)
+        self.parts.backlog.finish(vectors, progress and partial(progress, WAITING, 0, None))
         self.parts.backlog.finish_second(second)
         self.parts.indexer.finish(index)
 

@@ -10,7 +10,7 @@ hand or by other programs come in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,7 @@ class Imported:
     already_here: int = 0
     links: int = 0
     links_left_out: int = 0  # between memories of which one is not here, or not the importer's to see and change
+    without_vectors: int = 0  # of those stored: they wait for the model
 
 
 def exported(
@@ -93,7 +94,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         return kept
     result = Imported()
     for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines)):
-        here = engine.known_ids([memory.id for memory in memories])  # once more: an earlier batch may have brought one
+        here = engine.known_ids(batch.brought(memories))  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         for known in here:
             fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
@@ -106,6 +107,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
             already_here=result.already_here + batch.memories - len(fresh),
             links=result.links + written,
             links_left_out=result.links_left_out + len(links) - written,
+            without_vectors=result.without_vectors + sum(not text.vectors for _, text in fresh.values()),
         )
         if progress:
             progress(batch.last_line)
@@ -126,28 +128,37 @@ class Batch:
     memories: int
     links: Sequence[Link]
     last_line: int
+    ids: Set[str]  # that lines have; no memory has one of those that are made here
+
+    def brought(self, memories: Sequence[Memory]) -> list[str]:
+        return [memory.id for memory in memories if memory.id in self.ids]
 
 
 def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
     size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, size)):
-        memories, links = _read(engine, batch)
-        here = engine.known_ids([memory.id for memory in memories])
-        fresh = [memory for memory in memories if memory.id not in here]
-        yield fresh, Batch(memories=len(memories), links=links, last_line=batch[-1][0])
+        memories, links, ids = _read(engine, batch)
+        read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids)
+        here = engine.known_ids(read.brought(memories))
+        yield [memory for memory in memories if memory.id not in here], read
 
 
-def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link]]:
+def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link], set[str]]:
+    """Memories, links, and the ids that lines brought along."""
     memories: list[Memory] = []
     links: list[Link] = []
+    ids: set[str] = set()
     caller = engine.caller
+    reader = replace(engine, provenance=replace(engine.provenance, transport="import"))
     for number, line in engine.parts.embedding.giving_way(batch):
         try:
             plain_json.check(line)
             kind = line.get("type", "memory")
             if kind == "memory":
-                memories.append(read_memory(engine, line, caller))
+                memories.append(read_memory(reader, line, caller))
+                if line.get("id") is not None:
+                    ids.add(memories[-1].id)
             elif kind == "link":
                 links.append(read_link(line))
             elif kind != "scrubjay" or line.get("format") != FORMAT:
@@ -156,7 +167,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not a memory.", line=number) from error
-    return memories, links
+    return memories, links, ids
 
 
 # --- values to JSON and back -----------------------------------------------------------------------------------------
@@ -168,11 +179,11 @@ def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memo
     What the store itself vouches for (who wrote, verified and read it) is taken from an owner only.
     """
     given: dict[str, Any] = {
-        name: read_time(value, field=name) if name in TIMES else value for name, value in line.items()
+        name: read_time(value, field=name) if name in TIME_FIELDS else value for name, value in line.items()
     }
     given.pop("type", None)
     context = given.pop("context", None) or {}
-    new = {name: given.pop(name) for name in intake.FIELDS if name in given}
+    new = {name: given.pop(name) for name in line if name in FIELDS}
     if "content" not in new:
         raise InvalidInput(required("content", map(str, given), KNOWN), field="content")
     for name in NAMES:
@@ -186,8 +197,10 @@ def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memo
     given.pop("space", None)  # an import goes where the engine writes
     if caller.role is not Role.OWNER:
         given = {name: value for name, value in given.items() if name not in VOUCHED}
+    if not given:  # as of a line written by hand
+        return memory
     source = given.pop("provenance", None)
-    provenance = Provenance(**source) if source else replace(memory.provenance, transport="import")
+    provenance = Provenance(**source) if source else memory.provenance
     status = Status(given.pop("status", Status.ACTIVE))
     tags = intake.checked_tags(given.pop("auto_tags", ()))
     flags = tuple(dict.fromkeys((*memory.flags, *intake.checked_tags(given.pop("flags", ())))))
@@ -195,6 +208,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memo
     return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
 
 
+FIELDS, TIME_FIELDS = frozenset(intake.FIELDS), frozenset(TIMES)
 NAMES = ("id", "supersedes", "superseded_by")
 COUNTS = {"version": 1, "access_count": 0}
 KEPT = (

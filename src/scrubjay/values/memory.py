@@ -348,7 +348,7 @@ class Memory:
     @property
     def text(self) -> str:
         """What other dialects show, and what is embedded and indexed: a decision includes its reasoning."""
-        return text_of(self.content, self.detail)
+        return text_of(self.content, self.detail) if self.detail else self.content
 
     @property
     def shown_text(self) -> str:
@@ -882,18 +882,17 @@ def topic_key(topic: str) -> str:
 
 # --- ids -------------------------------------------------------------------------------------------------------------
 
-_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
-_PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
+_ALPHABET = b"0123456789abcdefghijklmnopqrstuvwxyz"
+_LETTERS = (_ALPHABET * 8)[:256]
+_LEFT_OVER = bytes(range(256 // 36 * 36, 256))  # bytes that would make the first letters likelier than the others
 
 
 def random_suffix(length: int = 12) -> str:
     """62 bits at the default length: ids never come from a clock, so a frozen one cannot make them collide."""
-    number = int.from_bytes(os.urandom(length))  # more bits than the letters need, so that all are equally likely
-    letters = ""
+    letters = b""
     while len(letters) < length:
-        number, pair = divmod(number, len(_PAIRS))
-        letters += _PAIRS[pair]
-    return letters[:length]
+        letters += os.urandom(length + 4).translate(_LETTERS, _LEFT_OVER)
+    return letters[:length].decode()
 
 
 def new_id() -> str:

@@ -27,6 +27,11 @@ def check(value: Any, *, within: str = "", large: bool = False) -> None:
 
     :raises InvalidInput: naming the place, such as metadata.a.b[3]
     """
+    if not (isinstance(value, dict) and _all_text(value)):  # as most lines of an import are
+        _walk(value, within, large)
+
+
+def _walk(value: Any, within: str, large: bool) -> None:
     rest: list[tuple[Path, Any]] = [((within,) if within else (), value)]
     base = len(rest[0][0])
     while rest:
@@ -49,6 +54,12 @@ def check(value: Any, *, within: str = "", large: bool = False) -> None:
             rest.extend(((*path, str(name)), inner) for name, inner in one.items())
         elif isinstance(one, list | tuple):
             rest.extend(((*path, index), inner) for index, inner in enumerate(one))
+
+
+def _all_text(value: dict[Any, Any]) -> bool:
+    """Whether names and values are text and nothing else, and all of it can be written."""
+    texts = (*value, *value.values())
+    return all(type(one) is str for one in texts) and is_text("".join(texts))
 
 
 def place(path: Iterable[str | int]) -> str:

@@ -103,9 +103,12 @@ def found_by(memory: Memory) -> str:
     """What a memory's words come from: its text, its topic or title unless the text begins with that, and of its path
     and tags what neither holds."""
     heading = memory.topic or memory.title
-    text = memory.text if memory.text.startswith(heading) else f"{heading}\n{memory.text}"
-    known = text.casefold()
+    text = memory.text
+    text = text if text.startswith(heading) else f"{heading}\n{text}"
     path = "" if memory.path.startswith(MADE_PATHS) else memory.path
+    if not path and not memory.tags:
+        return text
+    known = text.casefold()
     names = [name for name in (*path.split("/"), *memory.tags) if name and name.casefold() not in known]
     return "\n".join((text, " ".join(names))) if names else text
 
@@ -175,6 +178,8 @@ class _Spelt(dict[str, str]):
     """Words and compounds as the index is given them: with their parts. Texts share most of their words."""
 
     def __missing__(self, piece: str) -> str:
+        if piece.isascii() and piece.isdigit():
+            return piece[:MAX_WORD]
         parts = _parts(piece)
         whole = [term(piece)] if len(parts) > 1 and len(piece) <= MAX_WHOLE else []
         spelt = " ".join((*parts, *whole))

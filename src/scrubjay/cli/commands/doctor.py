@@ -218,12 +218,18 @@ def rebuilt(session: Session) -> Iterator[Finding]:
     note("Rebuilding words and vectors …", session)
     try:
         with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
-            engine.rebuild(lambda what, done, total: report(done, total, title=f"Rebuilding {what}"))
+            engine.rebuild(lambda what, done, total: report(done, total, title=titled(what)))
     except Error as error:
         damaged = error.code == "storage_damaged"
         yield Finding(PROBLEM, "rebuild", error.message, error.hint or (RESCUE if damaged else f"Then: {REBUILD}"))
     else:
         yield Finding(OK, "rebuild", "The word index and missing vectors were rebuilt.")
+
+
+def titled(what: str) -> str:
+    from scrubjay.engine.engine import WAITING
+
+    return "Waiting for another process that makes vectors" if what == WAITING else f"Rebuilding {what}"
 
 
 def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
@@ -401,8 +407,7 @@ def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -
     kept = opened.history.fact(SECOND)
     if second is None:
         if kept is not None:
-            found = "The store has texts in other languages; these settings find them by their words only."
-            yield Finding(WARNING, "other languages", found, "Unset SCRUBJAY_LANGUAGES.")
+            yield without_second(settings)
     elif kept is not None or settings.languages == "on":
         if lacking := opened.upkeep.count_lacking_second(second.fingerprint):
             found = f"{lacking:,} memories wait for the model for other languages."
@@ -411,6 +416,19 @@ def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -
             yield Finding(WARNING, "other languages", found, do)
         else:
             yield Finding(OK, "other languages", "All memories are found in about a hundred languages.")
+
+
+def without_second(settings: Settings) -> Finding:
+    """What becomes of texts in other languages where the model for them is not used."""
+    from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES
+
+    if settings.embedder == LANGUAGES:
+        return Finding(OK, "other languages", f"{LANGUAGES} itself finds them: no second model is needed.")
+    if settings.embedder in ENGLISH:
+        found = "The store has texts in other languages; these settings find them by their words only."
+        return Finding(WARNING, "other languages", found, "Unset SCRUBJAY_LANGUAGES.")
+    found = f"The store has texts in other languages; {LANGUAGES} is not used beside the chosen model."
+    return Finding(OK, "other languages", found, "If the chosen model knows English only: SCRUBJAY_LANGUAGES=on")
 
 
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:

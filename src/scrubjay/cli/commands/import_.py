@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from scrubjay.cli.output import counted, note, print_json, told_of_a_new_space
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error, InvalidInput
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
 
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; more than the longest memory with all its fields, escaped
 LOOKED_UP = 1_000
@@ -74,9 +77,10 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
         except Error as error:
             error.hint = resume_hint(done, error.hint)
             raise
-        except KeyboardInterrupt:
-            note(resume_hint(done, None), session)
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(resume_hint(done, None))
             raise
+        missing = why_without_vectors(engine) if now and result.without_vectors else ""
     if session.as_json:
         print_json(
             {
@@ -85,6 +89,7 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
                 **({"in_other_spaces": elsewhere} if elsewhere else {}),
                 "links": result.links,
                 "links_left_out": result.links_left_out,
+                **({"without_vectors": result.without_vectors} if result.without_vectors else {}),
             }
         )
     else:
@@ -98,6 +103,18 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
                 "Found by words now, and by meaning once a server, or `scrubjay doctor --rebuild`, has embedded them.",
                 session,
             )
+        elif missing:
+            lacking = counted(result.without_vectors, "of these memories has", "of these memories have")
+            words = "it is" if result.without_vectors == 1 else "they are"
+            note(f"{lacking} no vectors yet: {words} found by words only. {missing}", session)
+
+
+def why_without_vectors(engine: Engine) -> str:
+    """What keeps the model from embedding, which it says when it is asked for something."""
+    from scrubjay.engine.store.embedding import embed_query
+
+    _, reason = embed_query(engine, "anything")
+    return f"{reason or ''} Then a running server, or `scrubjay doctor --rebuild`, makes them.".strip()
 
 
 def resume_hint(done: int, hint: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -41,7 +42,9 @@ def search(
     which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
     with session.engine(meaning=not words, known_space=True) as engine:
         found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
-        if found.degraded:
+        if found.degraded and session.as_json:  # beside the list, which is all that standard output has
+            click.echo(json.dumps({"degraded": found.degraded, "partly": found.partly}, ensure_ascii=False), err=True)
+        elif found.degraded:
             note(f"{'' if found.partly else 'Found by words only: '}{found.degraded} See `scrubjay doctor`.", session)
         for period in found.periods if explain else ():
             note(f"Preferred, for {period.words!r}: {when(period.start)} to {when(period.end)}.", session)

@@ -112,8 +112,10 @@ class Backlog:
         except EmbeddingError:
             return None
 
-    def finish(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Embed all that waits, however long it takes; waits for another process's lease to end.
+    def finish(
+        self, progress: Callable[[int, int], None] | None = None, waiting: Callable[[], None] | None = None
+    ) -> None:
+        """Embed all that waits, however long it takes; waits for another process's lease to end, and says so.
 
         :raises StorageBusy: if another process keeps its lease
         """
@@ -121,6 +123,8 @@ class Backlog:
         while not self.drain(progress=progress):
             if monotonic() > patience:
                 raise StorageBusy("Another process is embedding the backlog.", hint="Try again when it is done.")
+            if waiting:
+                waiting()
             self._closing.wait(0.5)
 
     def close(self) -> None:

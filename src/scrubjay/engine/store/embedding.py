@@ -331,6 +331,10 @@ def embed_ahead(
     There are always two, so that the embedder begins with one while it ends the other. An error in the source is raised
     once all that came before it was given out.
     """
+    if engine.parts.embedding.embedder is None:  # nothing takes long enough to be worth a thread
+        for memories, payload in batches:
+            yield memories, embed_at_leisure(engine, memories), payload
+        return
     from concurrent.futures import ThreadPoolExecutor  # not for a search
 
     waiting: deque[tuple[Sequence[Memory], Future[Sequence[TextVectors]], Payload]] = deque()

@@ -105,10 +105,11 @@ def private_conversation(engine: Engine, space: str, id: str | None) -> Conversa
 
 def check_trust(engine: Engine, memory: Memory) -> Memory:
     """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
-    from scrubjay.engine import trust  # only what writes needs it
+    # Only what writes needs it; as a part of `engine` it would be looked for there each time.
+    from scrubjay.engine.trust import check_trust, policy
 
     parts = engine.parts
-    return trust.check_trust(memory, secrets=trust.policy(parts.secrets), instructions=trust.policy(parts.instructions))
+    return check_trust(memory, secrets=policy(parts.secrets), instructions=policy(parts.instructions))
 
 
 def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:

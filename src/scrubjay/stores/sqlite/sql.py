@@ -62,13 +62,15 @@ def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str]
 
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
     """The columns of `memories` that follow from the memory; names come as their numbers."""
-    return columns_of(memory) | {
+    columns = columns_of(memory)
+    columns |= {
         "space": space,
         "audience": audience_of(memory.access_level, user),
         "user": user,
         "conversation": conversation,
         "session": memory.context.session_id,
     }
+    return columns
 
 
 class SqliteSql(Sql):
@@ -197,7 +199,8 @@ class SqliteSql(Sql):
 
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
-            con.executemany(statement, map(_bound, rows))
+            now = _now()
+            con.executemany(statement, [_bound(row, now) for row in rows])
 
     def among(self, column: str, values: str) -> str:
         return f"{column} IN (SELECT value FROM json_each(:{values}))"
@@ -217,10 +220,14 @@ def _linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
     return linked if last < MOST_LINKS else None
 
 
-def _bound(values: Mapping[str, object]) -> dict[str, object]:
+def _bound(values: Mapping[str, object], now: int | None = None) -> dict[str, object]:
     """Lists as JSON, for `among`; and what time it is."""
-    bound: dict[str, object] = {"now": time.time_ns() // 1_000_000, **values}
+    bound: dict[str, object] = {"now": _now() if now is None else now, **values}
     for name, value in values.items():
         if isinstance(value, list):
             bound[name] = as_json(value)
     return bound
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,24 @@ ADD_WORDS = "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)"
 ADD_TAG = "INSERT INTO tags (memory, tag) VALUES (?, ?)"
 HAS_TEXT = "memories.state < 4 AND memories.seq NOT IN (SELECT memory FROM archives)"
 TOLD_EACH = 100  # memories that are made searchable again
+COUNTED_BY = "space, audience, user, conversation, category, state, importance"
+COUNT_NEW = f"""
+    INSERT INTO counted
+    SELECT
+        {COUNTED_BY},
+        sum(memories), sum(text_bytes), sum(vector_bytes), sum(reads), sum(squared_reads), sum(read_memories),
+        sum(judged), sum(agreed), sum(repeats)
+    FROM counts_of_memories
+    WHERE seq BETWEEN ? AND ?
+    GROUP BY {COUNTED_BY}
+"""
+NOTE_NEW = """
+    INSERT INTO happened
+    SELECT space, audience, user, conversation, category, created_at / 3600000 AS hour, count(*), 0, 0, 0
+    FROM memories
+    WHERE seq BETWEEN ? AND ?
+    GROUP BY space, audience, user, conversation, category, hour
+"""
 ADD_PENDING = "INSERT INTO pending (memory, next_part) VALUES (?, ?)"
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 # Deleted and written again in one go, a row with a word 128 times or more is taken for a new one by FTS5 (3.54). Its
@@ -145,20 +163,22 @@ class SqliteTransaction(SqliteReads, Transaction):
         [(last,)] = self._con.execute("SELECT coalesce(max(seq), 0) FROM memories")
         spaces = {name: self._known_space(name) for name in {one.memory.space for one in new}}
         number = cache(self._number)
-        added = {"change": self._changed()}
+        change = self._changed()
         rows, words, tags, vectors, pending = [], [], [], [], []
         for seq, one in enumerate(new, last + 1):
             memory, space = self._without_asides(one.memory), spaces[one.memory.space]
             user, conversation = number(memory.context.user_id), memory.context.conversation_id
             talk = None if conversation is None else number(conversation)
             columns = row_of(memory, space=space, user=user, conversation=talk)
-            columns |= added | _first(memory) | {"fingerprint": one.fingerprint, "parts": one.parts, "seq": seq}
+            columns |= _first(memory)
+            columns |= {"change": change, "fingerprint": one.fingerprint, "parts": one.parts, "seq": seq}
             rows.append(columns)
             words += _words_of(seq, memory, space)
             tags += _tags_of(seq, memory)
             vectors += [(seq, part, vector) for part, vector in enumerate(one.vectors)]
             pending += [(seq, len(one.vectors))] if len(one.vectors) < one.parts else []
-        self._insert_new([one.memory for one in new], rows)
+        with self._counted_at_once(last + 1, last + len(new)):
+            self._insert_new([one.memory for one in new], rows)
         self._mark_repeats(*self._repeated([one.fingerprint for one in new], before=last + 1))
         self._con.executemany(ADD_WORDS, words)
         add_passages(self._con, last + 1, last + len(new))
@@ -609,6 +629,17 @@ class SqliteTransaction(SqliteReads, Transaction):
             for memory, columns in zip(memories, rows, strict=True):
                 self._check_path(memory, columns["space"])
             raise
+
+    @contextmanager
+    def _counted_at_once(self, first: int, last: int) -> Iterator[None]:
+        """New memories with these numbers are counted together, not one by one by a trigger."""
+        self._con.execute("UPDATE counters SET counted_later = 1")
+        try:
+            yield
+        finally:
+            self._con.execute("UPDATE counters SET counted_later = 0")
+        self._con.execute(COUNT_NEW, (first, last))
+        self._con.execute(NOTE_NEW, (first, last))
 
     def _repeated(self, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
         """Those that come twice, or that a memory before this number has."""

@@ -286,6 +286,10 @@ def columns_of_value(value: Any) -> dict[str, Any]:
 
 
 def as_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
+    if value == ():  # as most are
+        return "[]"
+    if value == {}:
+        return "{}"
     if not isinstance(value, dict | tuple | list | Mapping):  # the first three are told at once
         value = tuple(value)
     return _written(value) if value else "{}" if isinstance(value, dict | Mapping) else "[]"
