@@ -129,10 +129,18 @@ def test_an_import_without_its_model_says_that_vectors_are_missing(call, lines, 
     told = call("import", lines(TEA), "--json")
     nothing_new = call("import", lines({"type": "scrubjay", "format": 1}))
 
-    assert "2 of these memories have no vectors yet: they are found by words only." in " ".join(said.err.split())
+    assert "2 memories have no vectors yet: they are found by words only." in " ".join(said.err.split())
     assert "scrubjay model pull" in said.err
     assert told.json["without_vectors"] == 1
     assert "vectors" not in nothing_new.err
+
+
+def test_who_wants_no_model_is_not_told_to_wait_for_vectors(call, lines, environment):
+    environment |= {"SCRUBJAY_EMBEDDER": "none"}
+
+    said = call("import", lines(TEA))
+
+    assert "vectors" not in said.err
 
 
 def test_duplicates_among_what_waits_for_vectors_are_not_said_to_be_none(call, lines):

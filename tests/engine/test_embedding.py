@@ -14,7 +14,7 @@ from scrubjay.engine.engine import BATCH
 from scrubjay.engine.store import embedding
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
 from scrubjay.errors import EmbeddingError, ModelMissing
-from scrubjay.values.memory import AccessLevel, Caller, Role
+from scrubjay.values.memory import AccessLevel, Caller, Role, Verdict
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 
@@ -259,6 +259,30 @@ def test_a_search_tells_that_many_memories_wait_for_vectors(open_engine, ready, 
     assert len(found) > 0
     assert (found.degraded, found.partly) == (told, told is not None)
     assert jay.search("harbour office", words_only=True).degraded is None
+
+
+@BOTH
+def test_what_another_process_has_just_stored_without_vectors_is_told_of_at_once(open_engine):
+    """That nothing waits is remembered for some seconds: until then its hits would be hidden without a word."""
+    jay = open_engine()
+    jay.store("The office closes at five")
+    assert jay.search("office").degraded is None
+
+    open_engine(None).store_many({"content": f"Anna drinks green tea {number}"} for number in range(30))
+
+    assert jay.search("green tea").degraded.startswith("30 of the 31 memories")
+
+
+def test_words_alone_do_not_say_that_what_has_no_vector_is_no_answer(open_engine, model):
+    jay = open_engine(model_shared(model))
+    jay.store_many({"content": f"Client {number} keeps item {number} in drawer {number}"} for number in range(20))
+    open_engine(None).store("Carla uses Kubernetes for the batch jobs")
+
+    found = jay.search("Kubernetes")
+
+    assert contents(found)[0] == "Carla uses Kubernetes for the batch jobs"
+    assert found.verdict is not Verdict.NONE
+    assert jay.search("What colour is the bicycle?").verdict is Verdict.NONE
 
 
 def test_what_others_may_not_see_does_not_wait_for_them(open_engine):

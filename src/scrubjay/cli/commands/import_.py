@@ -80,7 +80,8 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(resume_hint(done, None))
             raise
-        missing = why_without_vectors(engine) if now and result.without_vectors else ""
+        wanted = now and engine.parts.embedding.embedder is not None
+        missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
     if session.as_json:
         print_json(
             {
@@ -104,9 +105,9 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
                 session,
             )
         elif missing:
-            lacking = counted(result.without_vectors, "of these memories has", "of these memories have")
+            which = counted(result.without_vectors, "memory has", "memories have")
             words = "it is" if result.without_vectors == 1 else "they are"
-            note(f"{lacking} no vectors yet: {words} found by words only. {missing}", session)
+            note(f"{which} no vectors yet: {words} found by words only. {missing}", session)
 
 
 def why_without_vectors(engine: Engine) -> str:

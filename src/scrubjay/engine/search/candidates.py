@@ -124,7 +124,7 @@ def _find(
     if vector is None or degraded is not None:
         return Found(found, vector, degraded, False, periods, sure)
     if len(found):
-        waiting = engine.parts.waiting.told(query.filter, audience, now)
+        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_was_compared)
     else:  # whatever has a vector is found
         searched = engine.records.count(query.filter, audience, now=now)
         waiting = without_vectors(searched, searched)

@@ -107,6 +107,11 @@ class Ranked:
         """The memories of a page with their scores alone."""
         return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
 
+    @property
+    def best_was_compared(self) -> bool:
+        """Whether the best one has a vector."""
+        return not math.isnan(float(self.cosines[self.order[0]]))
+
     def first(self, count: int) -> list[str]:
         return [*map(self.memories.__getitem__, self.order[:count])]
 
@@ -673,7 +678,8 @@ def likelihood(
             english and verdict.of_another_one(query.text, first[0][1])
         ):
             sure = min(sure, verdict.DOUBTED)
-    return sure if english or reads_all else max(sure, verdict.WEAK)
+    # Nor can words alone, of one that has no vector yet.
+    return sure if (english or reads_all) and found.best_was_compared else max(sure, verdict.WEAK)
 
 
 # --- fresh before stale ----------------------------------------------------------------------------------------------

@@ -242,9 +242,10 @@ class Waiting:
         self._any, self._look_at = False, 0.0
         self._told: dict[tuple[Filter, Audience], str | None] = {}
 
-    def told(self, filter: Filter, audience: Audience, now: datetime) -> str | None:
-        """A sentence about it, if so many wait that a page is likely to lack one."""
-        if monotonic() >= self._look_at:
+    def told(self, filter: Filter, audience: Audience, now: datetime, *, one_does: bool = False) -> str | None:
+        """A sentence about it, if so many wait that a page is likely to lack one. Who has met one that does (or is
+        archived without a vector) is not told what was found before."""
+        if monotonic() >= self._look_at or (one_does and not self._any):
             self._told = {}
             self._any, self._look_at = self._records.upkeep.any_waits(), monotonic() + LOOK_SECONDS
         if not self._any:
