@@ -13,7 +13,7 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import BATCH
 from scrubjay.engine.store import embedding
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
-from scrubjay.errors import EmbeddingError, ModelMissing
+from scrubjay.errors import EmbeddingError, ModelMissing, StorageError
 from scrubjay.values.memory import AccessLevel, Caller, Role, Verdict
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
@@ -181,6 +181,36 @@ def test_no_more_callers_embed_by_themselves_than_there_are_threads_for_it(open_
 
     assert by_themselves == embedding.THREADS
     assert len(embedder.threads) == len(callers)
+
+
+def test_who_waits_for_a_vector_while_the_store_is_closed_is_told_so(open_engine):
+    embedder = Watched()
+    embedder.in_process = False
+    jay = open_engine(embedder, wait_seconds=600)
+    jay.search("boiler")
+    embedder.enough.clear()
+    said = queue.Queue()
+
+    def ask():
+        try:
+            jay.parts.embedding.query("boiler")
+            said.put("a vector")
+        except StorageError as error:
+            said.put(error.message)
+
+    callers = [threading.Thread(target=ask) for _ in range(embedding.THREADS + 1)]  # the last one for its turn
+    for caller in callers:
+        caller.start()
+    for _ in range(1 + embedding.THREADS):
+        assert embedder.begun.acquire(timeout=60)
+    while jay.parts.embedding._pool._work_queue.empty():
+        pass
+    jay.parts.embedding.close()
+    embedder.enough.set()
+
+    assert sorted(said.get(timeout=60) for _ in callers) == ["The store is closed.", "a vector", "a vector"]
+    for caller in callers:
+        caller.join()
 
 
 def test_what_was_stored_without_a_vector_gets_one_when_the_embedder_is_back(open_engine):

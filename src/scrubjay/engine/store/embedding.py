@@ -5,8 +5,9 @@
 A call waits at most `wait_seconds` for its vector. One that came too late or failed takes the embedder down: calls
 that follow answer by words at once instead of waiting again, until a piece of background work succeeds in time.
 
-Waiting needs a second thread, and to wake it and be woken by it costs as much as a fifth of a search. So a model of
-this process that was quick the last time is asked in the caller's own thread.
+Waiting needs a second thread, and to wake it and be woken by it costs as much as a seventh of a search. So a model of
+this process that was quick the last time is asked in the caller's own thread. If it then is slow, that one call takes
+longer, and the next waits by another thread again.
 """
 
 from __future__ import annotations
@@ -167,6 +168,8 @@ class Embedding:
     def _in_time(self, work: Callable[[Embedder], Result]) -> Result:
         if self.embedder is None:
             raise ModelMissing("No embedding model is configured.")
+        from concurrent.futures import CancelledError  # as in `warm`
+
         if self._why_down is not None and monotonic() < self._down_until:
             raise EmbeddingError(self._why_down)
         deadline = monotonic() + self._wait_seconds
@@ -185,6 +188,8 @@ class Embedding:
             else:
                 vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - begun))
             self._quick = monotonic() - begun <= QUICK * self._wait_seconds
+        except CancelledError:
+            raise StorageError("The store is closed.") from None
         except TimeoutError:
             self._quick = False
             if was_loaded or not loading.done():  # what loading has left of the time says nothing of the model

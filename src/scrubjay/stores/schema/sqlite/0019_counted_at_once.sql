@@ -6,7 +6,7 @@ ALTER TABLE counters ADD COLUMN counted_later INTEGER NOT NULL DEFAULT 0;
 DROP TRIGGER memories_counted;
 CREATE TRIGGER memories_counted
 AFTER INSERT ON memories
-WHEN NOT (SELECT counted_later FROM counters)
+WHEN coalesce((SELECT counted_later FROM counters), 0) = 0
 BEGIN
     INSERT INTO counted
     SELECT
