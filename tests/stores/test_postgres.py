@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from scrubjay.stores.postgres import scopes as postgres_scopes
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.filters import restricted
+from scrubjay.stores.postgres.in_memory import scopes as postgres_scopes
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore

@@ -18,12 +18,12 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
-from scrubjay.stores.postgres import postings, scopes
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.filters import Restriction, restricted
+from scrubjay.stores.postgres.in_memory import postings, scopes
+from scrubjay.stores.postgres.in_memory.scopes import Scopes
 from scrubjay.stores.postgres.reads import PostgresReads
-from scrubjay.stores.postgres.scopes import Scopes
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.values import vector_bytes
 from scrubjay.values.frozen import replace

@@ -14,7 +14,7 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
-from scrubjay.stores.postgres.scopes import Current
+from scrubjay.stores.postgres.in_memory.scopes import Current
 from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts, fetched
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads

@@ -4,7 +4,7 @@ store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
-scopes.py         vectors in memory, with postings.py for words and glimpses.py for a second look
+in_memory         vectors of scopes in memory, which passages hold a word, and what a second look sees
 statistics.py     totals and what happened when, and how they are added up
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -34,10 +34,10 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
 from scrubjay.stores.postgres.filters import Restriction, restricted
+from scrubjay.stores.postgres.in_memory.postings import Held
+from scrubjay.stores.postgres.in_memory.scopes import Answered, Current, Matched, Scopes
 from scrubjay.stores.postgres.listening import Listener
-from scrubjay.stores.postgres.postings import Held
 from scrubjay.stores.postgres.reads import PostgresReads, T
-from scrubjay.stores.postgres.scopes import Answered, Current, Matched, Scopes
 from scrubjay.stores.postgres.sql import PostgresSql
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candidates_of

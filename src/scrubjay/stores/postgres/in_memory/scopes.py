@@ -19,12 +19,12 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.stores.postgres import glimpses as postgres_glimpses
-from scrubjay.stores.postgres import postings as postgres_postings
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
-from scrubjay.stores.postgres.glimpses import Openings, Seen
-from scrubjay.stores.postgres.postings import Held, Postings, heaviest
+from scrubjay.stores.postgres.in_memory import glimpses as postgres_glimpses
+from scrubjay.stores.postgres.in_memory import postings as postgres_postings
+from scrubjay.stores.postgres.in_memory.glimpses import Openings, Seen
+from scrubjay.stores.postgres.in_memory.postings import Held, Postings, heaviest
 from scrubjay.stores.postgres.signatures import Levels, widened
 from scrubjay.stores.postgres.values import Numbers, fetched, numbers_of
 from scrubjay.stores.postgres.words import Statistics, asked, statistics
