@@ -258,18 +258,23 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+def interrupted(process, call):
+    """What an import says then. It reads from us, so the moment is certain: two batches are written, two are embedded,
+    and it waits for more."""
+    process.stdin.write(b'{"content": "User likes tea"}\n' * 256)
+    process.stdin.flush()
+    while len(call("list", "--limit", "128", "--json").json) < 128:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    return process.stderr.read().decode()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
-    """It reads from us, so the moment is certain: two batches are written, two are embedded, and it waits for more."""
     with start("import", "-") as process:
-        process.stdin.write(b'{"content": "User likes tea"}\n' * 256)
-        process.stdin.flush()
-        while len(call("list", "--limit", "128", "--json").json) < 128:
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        process.stdin.close()
-        err = process.stderr.read().decode()
+        err = interrupted(process, call)
 
     assert process.returncode == 130
     assert err.splitlines()[-1] == "Interrupted."
@@ -281,13 +286,7 @@ def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
 @pytest.mark.usefixtures("interruptible")
 def test_a_program_that_interrupts_an_import_is_told_how_to_resume(start, call):
     with start("--json", "import", "-") as process:
-        process.stdin.write(b'{"content": "User likes tea"}\n' * 256)
-        process.stdin.flush()
-        while len(call("list", "--limit", "128", "--json").json) < 128:
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        process.stdin.close()
-        err = process.stderr.read().decode()
+        err = interrupted(process, call)
 
     error = json.loads(err.splitlines()[-1])["error"]
     assert (process.returncode, error["code"], error["message"]) == (130, "interrupted", "Interrupted.")

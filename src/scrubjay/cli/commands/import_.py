@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from scrubjay.errors import Error, InvalidInput
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.transfer import Imported
 
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; more than the longest memory with all its fields, escaped
 LOOKED_UP = 1_000
@@ -83,31 +84,37 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
         wanted = now and engine.parts.embedding.embedder is not None
         missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
     if session.as_json:
-        print_json(
-            {
-                "stored": result.stored,
-                "already_here": result.already_here,
-                **({"in_other_spaces": elsewhere} if elsewhere else {}),
-                "links": result.links,
-                "links_left_out": result.links_left_out,
-                **({"without_vectors": result.without_vectors} if result.without_vectors else {}),
-            }
+        print_json(as_json(result, elsewhere))
+        return
+    click.echo(told(result, elsewhere))
+    if result.stored and not now:
+        note(
+            "Found by words now, and by meaning once a server, or `scrubjay doctor --rebuild`, has embedded them.",
+            session,
         )
-    else:
-        where = f"in the space{'s' * (len(elsewhere) > 1)} {', '.join(elsewhere)}" if elsewhere else "there"
-        already = f"; {counted(result.already_here, 'was', 'were')} already {where}" if result.already_here else ""
-        left_out = f"; {counted(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
-        memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
-        click.echo(f"{memories} and {links} imported{already}{left_out}.")
-        if result.stored and not now:
-            note(
-                "Found by words now, and by meaning once a server, or `scrubjay doctor --rebuild`, has embedded them.",
-                session,
-            )
-        elif missing:
-            which = counted(result.without_vectors, "memory has", "memories have")
-            words = "it is" if result.without_vectors == 1 else "they are"
-            note(f"{which} no vectors yet: {words} found by words only. {missing}", session)
+    elif missing:
+        which = counted(result.without_vectors, "memory has", "memories have")
+        words = "it is" if result.without_vectors == 1 else "they are"
+        note(f"{which} no vectors yet: {words} found by words only. {missing}", session)
+
+
+def as_json(result: Imported, elsewhere: Sequence[str]) -> dict[str, Any]:
+    return {
+        "stored": result.stored,
+        "already_here": result.already_here,
+        **({"in_other_spaces": elsewhere} if elsewhere else {}),
+        "links": result.links,
+        "links_left_out": result.links_left_out,
+        **({"without_vectors": result.without_vectors} if result.without_vectors else {}),
+    }
+
+
+def told(result: Imported, elsewhere: Sequence[str]) -> str:
+    where = f"in the space{'s' * (len(elsewhere) > 1)} {', '.join(elsewhere)}" if elsewhere else "there"
+    already = f"; {counted(result.already_here, 'was', 'were')} already {where}" if result.already_here else ""
+    left_out = f"; {counted(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
+    memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
+    return f"{memories} and {links} imported{already}{left_out}."
 
 
 def why_without_vectors(engine: Engine) -> str:
