@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -13,6 +15,7 @@ import pytest
 
 from scrubjay.stores.promises.memories import Change, Store
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
+from scrubjay.stores.tables import tally
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,
@@ -113,6 +116,44 @@ class StatisticsContract:
 
         assert (got(store, memory.id).access_count, got(store, memory.id).accessed_at) == (5, later(1))
         assert store.history.recalls(memory.id) == [_recall(memory.id)]
+
+    def test_counted_reads_are_written_though_nothing_else_is_asked(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So other processes see them, and the next one who asks need not wait for a write."""
+        monkeypatch.setattr(tally, "FLUSH_SECONDS", 0.01)
+        memory = put(store, some())
+
+        store.tally.count({memory.id: 2}, at=later(1), recall=_recall(memory.id))
+        while store.tally.waits:
+            time.sleep(0.01)
+
+        assert got(store, memory.id).access_count == 2
+        assert store.history.recalls(memory.id) == [_recall(memory.id)]
+
+    def test_counting_a_read_waits_for_no_writer(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tally, "FLUSH_SECONDS", 0.01)
+        memory = put(store, some())
+
+        with store.writing():
+            for minutes in range(3):
+                store.tally.count({memory.id: 1}, at=later(minutes))
+                time.sleep(0.02)  # so that they would be due
+
+        assert got(store, memory.id).access_count == 3
+        store.flush_reads()
+        assert got(store, memory.id).access_count == 3
+
+    def test_a_closed_store_leaves_no_thread_that_would_write_reads(self, store: Store, reopen: Reopen) -> None:
+        memory = put(store, some())
+        before = {*threading.enumerate()}
+        store.tally.count({memory.id: 1}, at=later(1))
+        [waiting] = {*threading.enumerate()} - before
+
+        reopen()
+
+        waiting.join(5)
+        assert not waiting.is_alive()
 
     def test_reads_are_counted_once_whoever_writes_them(self, store: Store) -> None:
         memory = put(store, some())

@@ -268,6 +268,7 @@ class PostgresStore(PostgresReads, Store):
     def close(self) -> None:
         self._listener.close()
         self._watch.close()
+        self.tally.close()
         self._aside.shutdown()
         if not self._connections.closed:
             with suppress(StorageError):  # counted reads may be lost; closing always closes

@@ -496,7 +496,7 @@ class Store(Reads):
 
     def flush_reads(self, *, timeout_seconds: float | None = None) -> None:
         """Write the counted reads now."""
-        if self.tally.waits():
+        if self.tally.waits:
             with self.writing(timeout_seconds=timeout_seconds):
                 pass  # every transaction takes them along
 

@@ -253,6 +253,7 @@ class SqliteStore(SqliteReads, Store):
 
     def close(self) -> None:
         self._watch.close()
+        self.tally.close()
         if not self._connections.closed:
             with suppress(StorageError):  # counted reads may be lost; closing always closes
                 self.flush_reads(timeout_seconds=1.0)

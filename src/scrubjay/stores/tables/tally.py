@@ -1,14 +1,13 @@
 """Reads that were counted and not yet written.
 
-Handing a memory out must not cost a durable write, so counts gather here, are laid over what is read, and are written
-with the next transaction or batch.
+Handing a memory out must not wait for a durable write, so counts gather here, are laid over what is read, and are
+written with the next transaction, or after a few seconds by a thread of their own.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,8 +21,8 @@ from scrubjay.values.memory import Memory, Recall
 from scrubjay.values.times import milliseconds, moment
 
 KEPT_RECALLS = 10_000
-FLUSH_SECONDS = 5.0  # counted reads wait no longer than this for a write to go along with …
-FLUSH_WAITING = 1_000  # … and no more of them than this
+FLUSH_SECONDS = 5.0  # counted reads wait so long for a write to go along with …
+FLUSH_WAITING = 1_000  # … and no more of them than this: whoever counts the last one writes them
 HOUR = 3_600_000
 KEY, ACCESSED, COUNT = map(FIELDS.index, ("id", "accessed_at", "access_count"))  # the last two are neighbours
 
@@ -55,7 +54,7 @@ class Tally:
         self._lock = threading.Lock()
         self._readings: dict[str, Reading] = {}
         self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        self._later: threading.Timer | None = None
         self._carrying = threading.Lock()
 
     def count(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
@@ -70,13 +69,29 @@ class Tally:
             if recall is not None:
                 self._recalls.append(recall)
             waiting = len(self._readings) + len(self._recalls)
-        if waiting >= FLUSH_WAITING or time.monotonic() >= self._flush_at:
+            if self._later is None:
+                self._later = threading.Timer(FLUSH_SECONDS, self._write_in_time)
+                self._later.daemon = True
+                self._later.start()
+        if waiting >= FLUSH_WAITING:
             with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
                 self._flush(timeout_seconds=0.0)
 
+    def _write_in_time(self) -> None:
+        with self._lock:
+            self._later = None
+        with suppress(StorageError):  # the next read that is counted sees to it again
+            self._flush(timeout_seconds=FLUSH_SECONDS)
+
+    def close(self) -> None:
+        """No thread is left waiting; what is not yet written is up to the caller."""
+        with self._lock:
+            if self._later is not None:
+                self._later.cancel()
+
+    @property
     def waits(self) -> bool:
-        """Whether anything is to be written; whoever asks is about to do it."""
-        self._flush_at = time.monotonic() + FLUSH_SECONDS
+        """Whether anything is to be written."""
         return self.batch() != NOTHING
 
     def memory_of(self, row: Sequence[Any]) -> Memory:
