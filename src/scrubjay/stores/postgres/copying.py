@@ -33,6 +33,7 @@ from scrubjay.stores.postgres.values import (
     VectorBytes,
     copied_lines,
     copied_vectors,
+    copy_in,
     rows_of_bytes,
     vector_bytes,
     vector_of,
@@ -292,10 +293,10 @@ def _made_ready(table: Table, rows: Sequence[Row], vector_size: int) -> Write:
         case name if name in VECTOR_TABLES:
             sent = _sent([blob for *_, blob in rows])
             vectors = copied_vectors((*place, vector) for (*place, _), vector in zip(rows, sent, strict=True))
-            return partial(_copy, name, table.columns, vectors, how="(FORMAT BINARY)")
+            return lambda transaction: copy_in(transaction._con, name, table.columns, vectors, binary=True)
         case name:
-            lines = copied_lines(_booleans(table, rows))
-            return partial(_copy, name, [_column(name, column) for column in table.columns], lines)
+            columns, lines = [_column(name, column) for column in table.columns], copied_lines(_booleans(table, rows))
+            return lambda transaction: copy_in(transaction._con, name, columns, lines)
 
 
 def _spaces(rows: Sequence[Row], transaction: PostgresTransaction) -> None:
@@ -407,25 +408,21 @@ def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
     tag_lines, word_lines = copied_lines(tags), copied_lines(words)
 
     def write(transaction: PostgresTransaction) -> None:
-        _copy("memories", [_column("memories", name) for name in columns], rows, transaction)
-        _copy("tags", ("space", "memory", "tag"), tag_lines, transaction)
-        with _uncounted(transaction):
-            _copy("words", ("space", "memory", "place", "length", "terms", *CARRIED), word_lines, transaction)
+        con = transaction._con
+        copy_in(con, "memories", [_column("memories", name) for name in columns], rows)
+        copy_in(con, "tags", ("space", "memory", "tag"), tag_lines)
+        with _uncounted(con):
+            copy_in(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), word_lines)
 
     return write
 
 
 @contextmanager
-def _uncounted(transaction: PostgresTransaction) -> Iterator[None]:
+def _uncounted(con: Connection) -> Iterator[None]:
     """Words come without being counted by audience, which would take ten times as long: `count_anew` does that."""
-    transaction._con.execute("ALTER TABLE words DISABLE TRIGGER words_came")
+    con.execute("ALTER TABLE words DISABLE TRIGGER words_came")
     yield
-    transaction._con.execute("ALTER TABLE words ENABLE TRIGGER words_came")
-
-
-def _copy(table: str, columns: Iterable[str], data: bytes, transaction: PostgresTransaction, *, how: str = "") -> None:
-    with transaction._con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN {how}") as copying:
-        copying.write(data)
+    con.execute("ALTER TABLE words ENABLE TRIGGER words_came")
 
 
 def _physical(table: Table) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.sql import COUNTED
-from scrubjay.stores.postgres.values import Numbers, Texts
+from scrubjay.stores.postgres.values import Numbers, Texts, kept
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.statistics import DAY, SUMS
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch
@@ -54,6 +54,25 @@ class Counted(NamedTuple):
         judged, agreed = int(self.agreed is not None), self.agreed or 0
         reads = self.reads
         return 1, self.text_bytes, self.vector_bytes, reads, reads * reads, int(reads > 0), judged, agreed, self.repeat
+
+
+def counted_of(columns: Mapping[str, Any]) -> Counted:
+    """Of a row that is to be written."""
+    return Counted(
+        space=columns["space"],
+        audience=columns["audience"],
+        user_id=columns["user_id"],
+        conversation_id=columns["conversation_id"],
+        category=str(columns["category"]),
+        state=columns["state"],
+        importance=columns["importance"],
+        text_bytes=sum(len(kept(columns[name]).encode()) for name in ("content", "metadata", "detail")) - 4,
+        vector_bytes=columns["vector_bytes"],
+        reads=columns["access_count"],
+        agreed=columns.get("category_agreed"),
+        repeat=columns.get("repeat", 0),
+        created_at=columns["created_at"],
+    )
 
 
 ACTIVITY = ("created", "reads", "consolidations", "consolidated")

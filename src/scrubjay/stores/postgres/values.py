@@ -133,6 +133,14 @@ def _copied_column(values: Sequence[Any]) -> Iterable[str]:
     return map(_copied, values)
 
 
+def copy_in(
+    con: psycopg.Connection[Any], table: str, columns: Iterable[str], data: bytes, *, binary: bool = False
+) -> None:
+    how = " (FORMAT BINARY)" if binary else ""
+    with con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as copying:
+        copying.write(data)
+
+
 # COPY in binary form begins and ends so (https://www.postgresql.org/docs/current/sql-copy.html).
 _BINARY_HEAD, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
