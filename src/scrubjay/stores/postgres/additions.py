@@ -50,7 +50,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
             tx._count_words(space, passages)
         vectors += [(space, seq, part, vector) for part, vector in enumerate(placed)]
         pending += [(space, seq, len(placed))] if len(placed) < one.parts else []
-        tx._counts.arrived(counted_of(columns))
+    tx._counts.all_arrived(map(counted_of, rows))
     _copy(tx, "memories", rows[0], [tuple(columns.values()) for columns in rows])
     for some in batched(iter(tags), NAMED):
         _copy(tx, "tags", ("space", "memory", "tag"), some)

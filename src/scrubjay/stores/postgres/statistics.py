@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from operator import add
 from typing import Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
@@ -90,6 +91,20 @@ class Counts:
     def arrived(self, row: Counted) -> None:
         self._total(row, 1)
         self.happened(row, row.created_at // HOUR, created=1)
+
+    def all_arrived(self, rows: Iterable[Counted]) -> None:
+        """The same as `arrived` for each; what is alike in all but its numbers is added up first."""
+        sums: dict[tuple[Any, ...], tuple[int, ...]] = {}
+        alike: dict[tuple[Any, ...], Counted] = {}
+        for row in rows:
+            key = (*row[:6], row.level, row.created_at // HOUR)
+            alike[key] = row
+            known = sums.get(key)
+            sums[key] = row.numbers() if known is None else tuple(map(add, known, row.numbers()))
+        for key, row in alike.items():
+            for part in row.parts():
+                _add(self._totals, (row.space, part, row.audience, row.state, row.category, row.level), sums[key])
+            self.happened(row, row.created_at // HOUR, created=sums[key][0])
 
     def replaced(self, old: Counted, new: Counted) -> None:
         self._total(old, -1)
