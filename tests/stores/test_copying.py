@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay.errors import Conflict, EmbeddingError, StorageDamaged
+from scrubjay.errors import Conflict, EmbeddingError, StorageDamaged, StorageError
 from scrubjay.stores.copying import TABLES, Copyable, copy
 from scrubjay.stores.postgres.copying import PostgresCopy, _sent
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.stores.postgres.values import vector_bytes
+from scrubjay.stores.postgres.values import copied_lines, vector_bytes
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
@@ -250,6 +250,9 @@ def test_vectors_are_sent_together_as_one_by_one() -> None:
             _sent([*whole, np.full(DIMENSION, unusable, "<f4").tobytes()])
 
 
+BY_NAME = {table.name: table for table in TABLES}
+
+
 class CutOff(Exception):
     pass
 
@@ -281,6 +284,71 @@ def test_a_copy_that_was_cut_off_goes_on(at: int, sqlite: SqliteStore, postgres:
     counted = vocabulary(postgres)
     postgres.rebuild()
     assert vocabulary(postgres) == counted
+
+
+def test_an_end_that_failed_is_made_again(sqlite: SqliteStore, postgres: PostgresStore) -> None:
+    """Words are counted and indexed on a connection of their own, and stay if the rest fails."""
+    fill(sqlite)
+    before = indexes(postgres)
+    with postgres._connections.apart() as con:
+
+        def in_the_way(table: str, *_: object) -> None:
+            if table == "clock":  # the last of all; the index of this name is put aside
+                con.execute("CREATE TABLE IF NOT EXISTS memories_by_id ()")
+
+        with pytest.raises(StorageError):
+            copy(SqliteCopy(sqlite), PostgresCopy(postgres), in_the_way)
+        assert PostgresCopy(postgres).progress()
+        con.execute("DROP TABLE memories_by_id")
+
+    copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+
+    assert indexes(postgres) == before
+    assert postgres.history.fact("copy_indexes") is None
+    counted = vocabulary(postgres)
+    postgres.rebuild()
+    assert vocabulary(postgres) == counted
+
+
+def test_a_batch_that_could_not_be_written_is_told_by_what_comes_next(postgres: PostgresStore) -> None:
+    """It is written while the next one is made ready."""
+    target = PostgresCopy(postgres)
+    target.take_in(BY_NAME["grants"], [("ann", "default", 1, "ann")], "[1]")
+    target.take_in(BY_NAME["grants"], [("bob", "default", 1, "ann"), ("ann", "default", 1, "ann")], "[2]")
+
+    with pytest.raises(StorageError):
+        target.take_in(BY_NAME["grants"], [("cleo", "default", 1, "ann")], "[3]")
+
+    assert target.count(BY_NAME["grants"]) == 1
+    assert target.progress() == "[1]"
+    target.take_in(BY_NAME["grants"], [("bob", "default", 1, "ann")], "[2]")
+    target.settle()
+    assert target.count(BY_NAME["grants"]) == 2
+
+
+def test_private_words_are_counted_at_the_end_of_a_copy_and_by_themselves_again_after_it(
+    sqlite: SqliteStore, postgres: PostgresStore
+) -> None:
+    put(sqlite, some("Ann keeps a secret garden", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")))
+    copy(SqliteCopy(sqlite), PostgresCopy(postgres), quiet)
+    put(postgres, some("Ann keeps another secret", access_level=AccessLevel.PRIVATE, context=Context(user_id="ann")))
+
+    with postgres._reading() as con:
+        counted = dict(con.execute("SELECT term, passages FROM audience_vocabulary WHERE audience = 'private:ann'"))
+
+    assert (counted["secret"], counted["garden"]) == (2, 1)
+
+
+def test_lines_for_copy_say_what_is_in_them_and_nothing_else() -> None:
+    rows = [("a\tb\\c\nd\re", 1, None, 0.5, b"\x01\xff"), ("\0\ufdd0ß", -2, "x", None, None), ("", 3, "", 1.0, b"")]
+
+    assert (
+        copied_lines(rows)
+        == (
+            "a\\tb\\\\c\\nd\\re\t1\t\\N\t0.5\t\\\\x01ff\n\ufdd00\ufdd01ß\t-2\tx\t\\N\t\\N\n\t3\t\t1.0\t\\\\x\n"
+        ).encode()
+    )
+    assert copied_lines([]) == b""
 
 
 def indexes(store: PostgresStore) -> set[str]:

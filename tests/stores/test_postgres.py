@@ -19,7 +19,7 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.filters import restricted
 from scrubjay.stores.postgres.in_memory import scopes as postgres_scopes
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import Addition, Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.tally import NOTHING, Batch
 from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Match, Scope, Sight
@@ -312,3 +312,20 @@ def test_how_many_memories_are_meant_is_asked_once_in_a_while(
         store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=9)
 
     assert len(estimates) == 5
+
+
+def test_of_many_new_memories_each_is_named_to_those_who_keep_them_in_memory(store: PostgresStore) -> None:
+    """A statement that changes more than a hundred names none, and they would read everything again."""
+    new = [some(f"Note {number} " + "about the garden " * 40) for number in range(150)]
+    with store.writing() as tx:
+        tx.put_new(
+            [Addition(memory=one, fingerprint=one.id.encode(), vectors=[unit(0), unit(1)], parts=3) for one in new]
+        )
+
+    with store._reading() as con:
+        [(named, unnamed)] = con.execute(
+            "SELECT count(DISTINCT memory), count(*) FILTER (WHERE memory IS NULL) FROM changed_memories"
+        )
+    checkup = store.check(deep=True)
+    assert (named, unnamed) == (150, 0)
+    assert (checkup.problems, checkup.with_vectors, checkup.pending) == ((), 0, 150)

@@ -15,6 +15,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
@@ -180,9 +181,9 @@ def stems_of_text(text: str, length: int) -> Counter[str]:
     return counts
 
 
-def put_away(row: Mapping[str, Any]) -> bool:
+def put_away(content: str, content_length: int) -> bool:
     """Whether a memory's text is packed elsewhere."""
-    return not row["content"] and bool(row["content_length"])
+    return not content and bool(content_length)
 
 
 class Copyable(ABC):
@@ -202,7 +203,13 @@ class Copyable(ABC):
 
     @abstractmethod
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
-        """Write rows and what follows from them, and keep the progress, in one transaction."""
+        """Write rows and what follows from them, and keep the progress, in one transaction.
+
+        That may go on while the next rows are read; what went wrong is then raised by whatever is called next.
+        """
+
+    def settle(self) -> None:  # noqa: B027 -- nothing to wait for where `take_in` returns when it is done
+        """Wait until all that was taken in is written."""
 
     def expect(self, vector: bytes) -> None:
         """Be told one of the other side's vectors, before all rows."""
@@ -250,6 +257,21 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
     for _, (*_, vector) in source.rows(VECTORS):
         target.expect(vector)
         break
+    try:
+        done = _taken_in(source, target, report, clock, done)
+    except BaseException:
+        with suppress(StorageError):  # what was raised first matters
+            target.settle()
+        raise
+    if TOTALS not in done.finished:
+        target.finish(done.past(TOTALS).text(source.origin, clock))
+    counts = _verified(source, target, report)
+    target.release()
+    return counts
+
+
+def _taken_in(source: Copyable, target: Copyable, report: Progress, clock: int, done: Done) -> Done:
+    """Copy the rows of all tables that are not done."""
     for table in TABLES:
         if table.name in done.finished:
             continue
@@ -259,19 +281,24 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
         for batch in batched(source.rows(table, after), BATCH):
             count += len(batch)
             done = done.up_to(table, count, batch[-1][0])
-            try:
+            with _unchanged(source, clock):
                 target.take_in(table, [row for _, row in batch], done.text(source.origin, clock))
-            except StorageError:  # rows that refer to some that were written behind us
-                if _clock(source) != clock:
-                    raise _changed() from None
-                raise
             report(table.name, count, total)
+        with _unchanged(source, clock):
+            target.settle()
         done = done.past(table.name)
-    if TOTALS not in done.finished:
-        target.finish(done.past(TOTALS).text(source.origin, clock))
-    counts = _verified(source, target, report)
-    target.release()
-    return counts
+    return done
+
+
+@contextmanager
+def _unchanged(source: Copyable, clock: int) -> Iterator[None]:
+    """Rows may refer to some that were written behind us: then that is what went wrong."""
+    try:
+        yield
+    except StorageError:
+        if _clock(source) != clock:
+            raise _changed() from None
+        raise
 
 
 @dataclass(frozen=True, slots=True)

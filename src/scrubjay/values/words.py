@@ -102,14 +102,17 @@ def passages(text: str) -> list[str]:
 def found_by(memory: Memory) -> str:
     """What a memory's words come from: its text, its topic or title unless the text begins with that, and of its path
     and tags what neither holds."""
-    heading = memory.topic or memory.title
-    text = memory.text
+    return found_by_parts(memory.text, memory.topic or memory.title, memory.path, memory.tags)
+
+
+def found_by_parts(text: str, heading: str, path: str, tags: tuple[str, ...]) -> str:
+    """The same of a memory that is not made."""
     text = text if text.startswith(heading) else f"{heading}\n{text}"
-    path = "" if memory.path.startswith(MADE_PATHS) else memory.path
-    if not path and not memory.tags:
+    path = "" if path.startswith(MADE_PATHS) else path
+    if not path and not tags:
         return text
     known = text.casefold()
-    names = [name for name in (*path.split("/"), *memory.tags) if name and name.casefold() not in known]
+    names = [name for name in (*path.split("/"), *tags) if name and name.casefold() not in known]
     return "\n".join((text, " ".join(names))) if names else text
 
 

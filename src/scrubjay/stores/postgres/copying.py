@@ -1,4 +1,8 @@
-"""A PostgreSQL store as one side of a copy. Rows come in through COPY, words and tags of memories beside them."""
+"""A PostgreSQL store as one side of a copy. Rows come in through COPY, words and tags of memories beside them.
+
+Both sides work at once: while the server writes a batch, the next one is read and made ready here. At the end the
+server works on two connections, one for words and one for the rest.
+"""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
@@ -8,34 +12,43 @@ import gc
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import Conflict
-from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, batched, copy, put_away, stems_as_text, stems_of_text
+from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
+from scrubjay.stores.postgres.errors import translated_errors
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.transaction import PostgresTransaction
-from scrubjay.stores.postgres.values import VectorBytes, copied_line, rows_of_bytes, vector_bytes, vector_of
-from scrubjay.stores.postgres.words import COUNTS, Passage, passages_of
+from scrubjay.stores.postgres.values import (
+    VectorBytes,
+    copied_lines,
+    copied_vectors,
+    copy_in,
+    rows_of_bytes,
+    vector_bytes,
+    vector_of,
+)
+from scrubjay.stores.postgres.words import COUNTS, Passage, passages_in
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.filters import sizes_of
 from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shortened, to_floats
-from scrubjay.stores.tables.rows import FIELDS, memory_of
-from scrubjay.values.memory import AccessLevel, Memory, random_suffix
+from scrubjay.stores.tables.rows import strings
+from scrubjay.values.memory import AccessLevel, State, random_suffix, text_of
+from scrubjay.values.words import found_by_parts
 
 KEPT_BACK = "('schema', 'copy', 'copy_indexes')"  # facts about this database alone
 
-VECTOR_TABLES: Mapping[str, tuple[str, ...]] = {  # and the types of their columns
-    "vectors": ("text", "int8", "int2", "vector"),
-    "second_vectors": ("text", "int8", "int2", "text", "vector"),
-}
+VECTOR_TABLES = ("vectors", "second_vectors")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "spaces": ("name",),
     "memories": ("space", "seq"),
@@ -93,8 +106,19 @@ ARCHIVED_WORDS = """
     ) AS archived_words
 """
 INDEXED = ("memories", "tags", "words", "signatures")  # their indexes are made at the end: growing them costs more
+BESIDE = ("words", "tags")  # on another connection, at the same time
+# Statistics are made at a glance, in a quarter of the time: where there are many rows, they are looked at again with
+# the index of vectors (vectors.py), which is made after this.
+LONG_WORK = """
+    SET LOCAL statement_timeout = 0;
+    SET LOCAL maintenance_work_mem = '256MB';
+    SET LOCAL default_statistics_target = 25
+"""
 LABELS = {"D": 1} | {label: count for count, label in COUNTS.items() if label} | {"A": OFTEN}
 NAMED = {"user_id": "user", "conversation_id": "conversation"}  # columns that a copy calls otherwise
+TOLD = (  # what tags and words are made of
+    "space", "seq", "state", "content", "content_length", "detail", "topic", "title", "path", "tags", "auto_tags",
+)  # fmt: skip
 NUMBERED = (  # whose next number must be past those that came
     "links",
     "recalls",
@@ -106,6 +130,8 @@ NUMBERED = (  # whose next number must be past those that came
     "sync_conflicts",
 )
 
+Write = Callable[[PostgresTransaction], None]
+
 
 class PostgresCopy(Copyable):
     shortened = staticmethod(shortened)
@@ -116,6 +142,8 @@ class PostgresCopy(Copyable):
         self._store = store
         self._con = con
         self.origin = store.origin
+        self._writer = ThreadPoolExecutor(1, "scrubjay-copy")
+        self._written: Future[None] | None = None  # of the batch that the writer has
 
     def expect(self, vector: bytes) -> None:
         self.vector_size = 4 * len(from_blob(vector))
@@ -153,14 +181,28 @@ class PostgresCopy(Copyable):
                 yield list(row[: len(key)]), _plain(table, row[len(key) :])
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
-        with _uncollected(), self._store._changing() as transaction:
-            _take_in(transaction, table, rows, self.vector_size)
+        with _uncollected(), translated_errors():
+            write = _made_ready(table, rows, self.vector_size)
+        self.settle()
+        self._written = self._writer.submit(self._write, write, progress)
+
+    def _write(self, write: Write, progress: str) -> None:
+        with self._store._changing() as transaction:
+            write(transaction)
             transaction.history.set_fact("copy", progress)
 
+    def settle(self) -> None:
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
     def finish(self, progress: str) -> None:
-        with self._store._changing() as transaction:
+        """Words by themselves, beside the rest. What was done to them stays if the rest fails, and is done again."""
+        self.settle()
+        with self._store._changing() as transaction, ThreadPoolExecutor(1, "scrubjay-copy") as beside:
+            words = beside.submit(self._finish_words)
             con = transaction._con
-            con.execute("SET LOCAL statement_timeout = 0; SET LOCAL maintenance_work_mem = '512MB'")
+            con.execute(f"{LONG_WORK}; SET LOCAL idle_in_transaction_session_timeout = 0")  # it may wait for words
             con.execute("SELECT setval('arrivals', greatest((SELECT coalesce(max(seq), 0) FROM memories), 1))")
             for table in NUMBERED:
                 con.execute(
@@ -179,16 +221,26 @@ class PostgresCopy(Copyable):
                 """
             )
             postgres_signatures.sign_all(con)
-            postgres_words.count_anew(con)
             transaction.count_again()  # but not what was created when: that was copied
-            for definition in json.loads(transaction.history.fact("copy_indexes") or "[]"):
-                con.execute(definition)
+            for definition in _put_aside(con):
+                if _table_of(definition) not in BESIDE:
+                    con.execute(definition)
+            con.execute(f"ANALYZE {', '.join(name for name in INDEXED if name not in BESIDE)}")
+            words.result()
             con.execute("DELETE FROM facts WHERE key = 'copy_indexes'")
             transaction.history.set_fact("copy", progress)
-            # At a glance, in a quarter of the time: where there are many, they are looked at again with the index of
-            # vectors (vectors.py), which is made after this.
-            con.execute("SET LOCAL default_statistics_target = 25")
-            con.execute(f"ANALYZE {', '.join(INDEXED)}")
+
+    def _finish_words(self) -> None:
+        with self._store._connections.apart() as con, con.transaction():
+            con.execute(LONG_WORK)
+            postgres_words.count_anew(con)
+            definitions = _put_aside(con)
+            for definition in definitions:
+                if _table_of(definition) in BESIDE:
+                    con.execute(definition)
+            left = [definition for definition in definitions if _table_of(definition) not in BESIDE]
+            con.execute("UPDATE facts SET value = %s WHERE key = 'copy_indexes'", (json.dumps(left),))
+            con.execute(f"ANALYZE {', '.join(BESIDE)}")
 
 
 def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None] | None) -> Checkup:
@@ -231,44 +283,61 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _take_in(transaction: PostgresTransaction, table: Table, rows: Sequence[Row], vector_size: int) -> None:
-    con = transaction._con
-    if table.name == "spaces":  # the first of all
-        _put_indexes_aside(transaction)
-        con.cursor().executemany(
-            """
-            INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
-            VALUES (%s, %s, %s, %s, %s, %s = 1, %s, %s)
-            ON CONFLICT (name) DO UPDATE SET
-                description = excluded.description, created_at = excluded.created_at,
-                events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored,
-                title = excluded.title, deleted_at = excluded.deleted_at
-            """,
-            rows,
+def _made_ready(table: Table, rows: Sequence[Row], vector_size: int) -> Write:
+    """What writes these rows. All that takes long here is done before."""
+    match table.name:
+        case "spaces" | "facts" | "clock" | "archived_words":
+            return partial(ONE_BY_ONE[table.name], rows)
+        case "memories":
+            return _memories(dict(zip(table.columns, zip(*rows, strict=True), strict=True)), vector_size)
+        case name if name in VECTOR_TABLES:
+            sent = _sent([blob for *_, blob in rows])
+            vectors = copied_vectors((*place, vector) for (*place, _), vector in zip(rows, sent, strict=True))
+            return lambda transaction: copy_in(transaction._con, name, table.columns, vectors, binary=True)
+        case name:
+            columns, lines = [_column(name, column) for column in table.columns], copied_lines(_booleans(table, rows))
+            return lambda transaction: copy_in(transaction._con, name, columns, lines)
+
+
+def _spaces(rows: Sequence[Row], transaction: PostgresTransaction) -> None:
+    _put_indexes_aside(transaction)  # they are the first of all
+    transaction._con.cursor().executemany(
+        """
+        INSERT INTO spaces (name, description, created_at, events, checkpoints, mirrored, title, deleted_at)
+        VALUES (%s, %s, %s, %s, %s, %s = 1, %s, %s)
+        ON CONFLICT (name) DO UPDATE SET
+            description = excluded.description, created_at = excluded.created_at,
+            events = excluded.events, checkpoints = excluded.checkpoints, mirrored = excluded.mirrored,
+            title = excluded.title, deleted_at = excluded.deleted_at
+        """,
+        rows,
+    )
+
+
+def _facts(rows: Sequence[Row], transaction: PostgresTransaction) -> None:
+    for key, value in rows:
+        transaction.history.set_fact(key, value)
+
+
+def _clock(rows: Sequence[Row], transaction: PostgresTransaction) -> None:
+    transaction._con.execute("UPDATE counters SET clock = greatest(clock, %s)", rows[0])
+
+
+def _archived_words(rows: Sequence[Row], transaction: PostgresTransaction) -> None:
+    for (space, seq), passages in groupby(rows, key=itemgetter(0, 1)):
+        transaction.write_words(
+            space,
+            seq,
+            [Passage(place, stems_of_text(stems, length)) for _, _, place, length, stems in passages],
         )
-    elif table.name == "facts":
-        for key, value in rows:
-            transaction.history.set_fact(key, value)
-    elif table.name == "clock":
-        con.execute("UPDATE counters SET clock = greatest(clock, %s)", rows[0])
-    elif table.name == "memories":
-        memories = [dict(zip(table.columns, row, strict=True)) for row in rows]
-        for row in memories:
-            row["vector_bytes"] = row["parts"] * vector_size  # as most have; the others are counted at the end
-        _take_in_memories(transaction, memories)
-    elif table.name in VECTOR_TABLES:
-        sent = _sent([blob for *_, blob in rows])
-        vectors = [(*place, vector) for (*place, _), vector in zip(rows, sent, strict=True)]
-        _copy(con, table.name, table.columns, vectors, types=VECTOR_TABLES[table.name])
-    elif table.name == "archived_words":
-        for (space, seq), passages in groupby(rows, key=itemgetter(0, 1)):
-            transaction.write_words(
-                space,
-                seq,
-                [Passage(place, stems_of_text(stems, length)) for _, _, place, length, stems in passages],
-            )
-    else:
-        _copy(con, table.name, [_column(table.name, name) for name in table.columns], _booleans(table, rows))
+
+
+ONE_BY_ONE: Mapping[str, Callable[[Sequence[Row], PostgresTransaction], None]] = {
+    "spaces": _spaces,
+    "facts": _facts,
+    "clock": _clock,
+    "archived_words": _archived_words,
+}
 
 
 def _sent(blobs: Sequence[bytes]) -> Iterable[VectorBytes]:
@@ -304,46 +373,56 @@ def _put_indexes_aside(transaction: PostgresTransaction) -> None:
             transaction._con.execute(f"DROP INDEX {name}")
 
 
-def _take_in_memories(transaction: PostgresTransaction, rows: Sequence[dict[str, Any]]) -> None:
-    con = transaction._con
-    for row in rows:
-        row["audience"] = audience_of(AccessLevel(row["access_level"]), row["user"])
-    living: list[tuple[Memory, dict[str, Any]]] = []
+def _put_aside(con: Connection) -> list[str]:
+    """How the indexes are made that are still to be."""
+    row = con.execute("SELECT value FROM facts WHERE key = 'copy_indexes'").fetchone()
+    return [] if row is None else list(json.loads(row[0]))
+
+
+def _table_of(definition: str) -> str:
+    return definition.partition(" USING ")[0].rpartition(".")[2]
+
+
+def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
+    """Memories, with their tags and words. Nothing else of them is needed, so none is made of a row."""
+    columns["vector_bytes"] = [parts * vector_size for parts in columns["parts"]]  # as most have; see `count_again`
+    columns["audience"] = [
+        audience_of(AccessLevel(level), user)
+        for level, user in zip(columns["access_level"], columns["user"], strict=True)
+    ]
+    rows = copied_lines(zip(*columns.values(), strict=True))
+    tags: list[Row] = []
     words: list[Row] = []
+    carried = zip(*(columns[NAMED.get(name, name)] for name in CARRIED), strict=True)
+    for told, beside in zip(zip(*(columns[name] for name in TOLD), strict=True), carried, strict=True):
+        space, seq, state, content, length, detail, topic, title, path, given, added = told
+        if state == State.PURGED:
+            continue
+        given = strings(given)
+        tags += [(space, seq, tag) for tag in {*given, *strings(added)}]
+        if put_away(content, length):
+            continue
+        text = content if detail == "{}" else text_of(content, json.loads(detail))
+        for passage in passages_in(found_by_parts(text, topic or title, path, given)):
+            words.append((space, seq, passage.place, passage.length, passage.terms(space), *beside))
+    tag_lines, word_lines = copied_lines(tags), copied_lines(words)
 
-    def memories() -> Iterator[Row]:
-        """The rows; and while the server still writes them, what their words are."""
-        yield from (tuple(row.values()) for row in rows)
-        living.extend((memory_of([row[name] for name in FIELDS]), row) for row in rows if row["state"] < 4)
-        words.extend(_words(one for one in living if not put_away(one[1])))
+    def write(transaction: PostgresTransaction) -> None:
+        con = transaction._con
+        copy_in(con, "memories", [_column("memories", name) for name in columns], rows)
+        copy_in(con, "tags", ("space", "memory", "tag"), tag_lines)
+        with _uncounted(con):
+            copy_in(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), word_lines)
 
-    _copy(con, "memories", [_column("memories", name) for name in rows[0]], memories())
-    tags = [(memory.space, memory.seq, tag) for memory, _ in living for tag in {*memory.tags, *memory.auto_tags}]
-    _copy(con, "tags", ("space", "memory", "tag"), tags)
-    _copy(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)
+    return write
 
 
-_carried = itemgetter(*(NAMED.get(name, name) for name in CARRIED))
-
-
-def _words(memories: Iterable[tuple[Memory, dict[str, Any]]]) -> Iterator[Row]:
-    for memory, row in memories:
-        carried = _carried(row)
-        for passage in passages_of(memory):
-            yield memory.space, memory.seq, passage.place, passage.length, passage.terms(memory.space), *carried
-
-
-def _copy(con: Any, table: str, columns: Iterable[str], rows: Iterable[Row], *, types: Sequence[str] = ()) -> None:
-    """With `types`, in binary form."""
-    how = " (FORMAT BINARY)" if types else ""
-    with con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as copying:
-        if types:
-            copying.set_types(types)
-            for row in rows:
-                copying.write_row(row)
-        else:
-            for lines in batched(map(copied_line, rows), 100):
-                copying.write("".join(lines))
+@contextmanager
+def _uncounted(con: Connection) -> Iterator[None]:
+    """Words come without being counted by audience, which would take ten times as long: `count_anew` does that."""
+    con.execute("ALTER TABLE words DISABLE TRIGGER words_came")
+    yield
+    con.execute("ALTER TABLE words ENABLE TRIGGER words_came")
 
 
 def _physical(table: Table) -> str:

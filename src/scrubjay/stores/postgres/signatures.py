@@ -60,9 +60,18 @@ def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
         """,
         columns,
     )
+    sign_new(con, memories)
+
+
+def sign_new(con: Connection, memories: Collection[tuple[str, int]]) -> None:
+    """Make the signatures of memories that have none."""
     con.execute(
-        f"{_SIGNING} {_ONE_BY_ONE} JOIN {these} ON memories.space = these.space AND memories.seq = these.memory",
-        columns,
+        f"""
+        {_SIGNING} {_ONE_BY_ONE}
+        JOIN unnest(%s::TEXT[], %s::BIGINT[]) AS these (space, memory)
+        ON memories.space = these.space AND memories.seq = these.memory
+        """,
+        [list(column) for column in zip(*memories, strict=True)],
     )
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from operator import add
 from typing import Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.sql import COUNTED
-from scrubjay.stores.postgres.values import Numbers, Texts
+from scrubjay.stores.postgres.values import Numbers, Texts, kept
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.statistics import DAY, SUMS
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch
@@ -56,6 +57,25 @@ class Counted(NamedTuple):
         return 1, self.text_bytes, self.vector_bytes, reads, reads * reads, int(reads > 0), judged, agreed, self.repeat
 
 
+def counted_of(columns: Mapping[str, Any]) -> Counted:
+    """Of a row that is to be written."""
+    return Counted(
+        space=columns["space"],
+        audience=columns["audience"],
+        user_id=columns["user_id"],
+        conversation_id=columns["conversation_id"],
+        category=str(columns["category"]),
+        state=columns["state"],
+        importance=columns["importance"],
+        text_bytes=sum(len(kept(columns[name]).encode()) for name in ("content", "metadata", "detail")) - 4,
+        vector_bytes=columns["vector_bytes"],
+        reads=columns["access_count"],
+        agreed=columns.get("category_agreed"),
+        repeat=columns.get("repeat", 0),
+        created_at=columns["created_at"],
+    )
+
+
 ACTIVITY = ("created", "reads", "consolidations", "consolidated")
 
 
@@ -71,6 +91,20 @@ class Counts:
     def arrived(self, row: Counted) -> None:
         self._total(row, 1)
         self.happened(row, row.created_at // HOUR, created=1)
+
+    def all_arrived(self, rows: Iterable[Counted]) -> None:
+        """The same as `arrived` for each; what is alike in all but its numbers is added up first."""
+        sums: dict[tuple[Any, ...], tuple[int, ...]] = {}
+        alike: dict[tuple[Any, ...], Counted] = {}
+        for row in rows:
+            key = (*row[:6], row.level, row.created_at // HOUR)
+            alike[key] = row
+            known = sums.get(key)
+            sums[key] = row.numbers() if known is None else tuple(map(add, known, row.numbers()))
+        for key, row in alike.items():
+            for part in row.parts():
+                _add(self._totals, (row.space, part, row.audience, row.state, row.category, row.level), sums[key])
+            self.happened(row, row.created_at // HOUR, created=sums[key][0])
 
     def replaced(self, old: Counted, new: Counted) -> None:
         self._total(old, -1)

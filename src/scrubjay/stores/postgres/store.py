@@ -1,7 +1,7 @@
 """The store in a PostgreSQL database with pgvector: the same promises, for many machines at once.
 
 store.py          the store: its verbs that are not a transaction's
-transaction.py    every change of memories; replication.py takes in another store's
+transaction.py    every change of memories; additions.py many new ones at once; replication.py another store's
 reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
 in_memory         vectors of scopes in memory, which passages hold a word, and what a second look sees

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.stores.postgres import additions, replication
 from scrubjay.stores.postgres import checkup as postgres_checkup
-from scrubjay.stores.postgres import replication
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, namesakes
 from scrubjay.stores.postgres.reads import PostgresReads
 from scrubjay.stores.postgres.sql import COLUMNS, COUNTED, PostgresSql, first_row_of, memory_of_columns, row_of
-from scrubjay.stores.postgres.statistics import Counted, Counts, count_reads, log_recalls
-from scrubjay.stores.postgres.values import all_vectors, kept
+from scrubjay.stores.postgres.statistics import Counted, Counts, count_reads, counted_of, log_recalls
+from scrubjay.stores.postgres.values import all_vectors
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
-from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Change, List, Transaction
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
@@ -126,6 +126,10 @@ class PostgresTransaction(PostgresReads, Transaction):
         if known.packed_bytes is not None:
             return self._replace_put_away(known, memory, columns, vectors, change)
         return self._replace(known, memory, columns, vectors, parts=parts, change=change)
+
+    def put_new(self, new: Sequence[Addition]) -> None:
+        if new:
+            additions.put_new(self, new)
 
     def add_vectors(
         self,
@@ -511,7 +515,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             ],
         )
         self._count_words(memory.space, passages)
-        self._counts.arrived(_counted(columns))
+        self._counts.arrived(counted_of(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
         if mirrored:
@@ -537,7 +541,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._move(former.space, memory.space, seq)
         self._update(former.space, seq, columns)
         self._remember(known, memory)
-        now = _counted(
+        now = counted_of(
             {
                 "vector_bytes": known.counted.vector_bytes,
                 "access_count": known.counted.reads,
@@ -717,21 +721,3 @@ def _inserting(columns: tuple[str, ...]) -> str:
 def _known(row: Row) -> Known:
     counted = Counted(*row[len(FIELDS) : -2])
     return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])
-
-
-def _counted(columns: dict[str, Any]) -> Counted:
-    return Counted(
-        space=columns["space"],
-        audience=columns["audience"],
-        user_id=columns["user_id"],
-        conversation_id=columns["conversation_id"],
-        category=str(columns["category"]),
-        state=columns["state"],
-        importance=columns["importance"],
-        text_bytes=sum(len(kept(columns[name]).encode()) for name in ("content", "metadata", "detail")) - 4,
-        vector_bytes=columns["vector_bytes"],
-        reads=columns["access_count"],
-        agreed=columns.get("category_agreed"),
-        repeat=columns.get("repeat", 0),
-        created_at=columns["created_at"],
-    )

@@ -112,19 +112,51 @@ class TextsDumper(Dumper):
 
 _QUOTED = re.compile(r'["\\\0\ufdd0]').search  # what an array's literal or `kept` means something by
 _IN_QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})
-_MEANT = re.compile(r"[\\\t\n\r\0\ufdd0]").search  # by COPY, or by `kept`
+_MEANT = "\\\t\n\r\0\ufdd0"  # something, by COPY or by `kept`
 _ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
-def copied_line(row: Sequence[object]) -> str:
-    """A row as a line for COPY: in a third of the time that psycopg takes, which asks for each value how to send it."""
-    if _MEANT("".join([one for one in row if isinstance(one, str)])):  # asked once for all of them
-        return "\t".join(map(_copied, row)) + "\n"
-    plain = [
-        one if isinstance(one, str) else r"\N" if one is None else str(one) if type(one) is int else _copied(one)
-        for one in row
-    ]
-    return "\t".join(plain) + "\n"
+def copied_lines(rows: Iterable[Sequence[object]]) -> bytes:
+    """Rows as lines for COPY. What psycopg asks about each value is asked about a column at once, where its values are
+    alike, which takes a tenth of the time."""
+    columns = [_copied_column(column) for column in zip(*rows, strict=True)]
+    return "".join([f"{line}\n" for line in map("\t".join, zip(*columns, strict=True))]).encode()
+
+
+def _copied_column(values: Sequence[Any]) -> Iterable[str]:
+    kinds = {*map(type, values)}
+    if all(issubclass(kind, str) for kind in kinds):
+        together = "".join(values)
+        return map(_copied, values) if any(sign in together for sign in _MEANT) else values
+    if kinds == {int}:
+        return map(int.__repr__, values)
+    return map(_copied, values)
+
+
+def copy_in(
+    con: psycopg.Connection[Any], table: str, columns: Iterable[str], data: bytes, *, binary: bool = False
+) -> None:
+    how = " (FORMAT BINARY)" if binary else ""
+    with con.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN{how}") as copying:
+        copying.write(data)
+
+
+# COPY in binary form begins and ends so (https://www.postgresql.org/docs/current/sql-copy.html).
+_BINARY_HEAD, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+
+
+def copied_vectors(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Vectors as COPY takes them in binary form: each with space, memory and part, perhaps a model, itself."""
+    pieces = [_BINARY_HEAD]
+    for space, memory, part, *model, vector in rows:
+        name = kept(space).encode()
+        pieces += (_NAME(4 + len(model), len(name)), name, _PLACE(8, memory, 2, part))
+        for value in (*(kept(each).encode() for each in model), vector):
+            pieces += (_LENGTH(len(value)), value)
+    return b"".join((*pieces, _BINARY_END))
+
+
+_NAME, _PLACE = struct.Struct(">hi").pack, struct.Struct(">iqih").pack
 
 
 def _copied(value: object) -> str:

@@ -62,7 +62,11 @@ class Passage:
 
 
 def passages_of(memory: Memory) -> list[Passage]:
-    return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by(memory)))]
+    return passages_in(found_by(memory))
+
+
+def passages_in(found_by: str) -> list[Passage]:
+    return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by))]
 
 
 class Asked(NamedTuple):
@@ -210,6 +214,7 @@ def count_anew(con: Connection) -> None:
         WHERE audience <> 'shared'
         AND weights IS NOT NULL
         GROUP BY words.space, lexeme, audience
+        ORDER BY words.space, lexeme, audience  -- as in the key, which then grows at its end only
         """
     )
     con.execute(

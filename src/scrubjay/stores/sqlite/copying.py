@@ -243,7 +243,7 @@ class Intake:
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
         if row["state"] < 4:
             self._tx._write_tags(seq, memory)
-            if not put_away(row):
+            if not put_away(row["content"], row["content_length"]):
                 self._tx._write_words(seq, memory, space)
 
     def _messages(self, row: dict[str, Any]) -> None:

@@ -38,6 +38,10 @@ RELATE = """
 """
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
+EVENT = (  # columns of an event beside its space and user
+    "number", "at", "action", "memory", "fields", "client", "caller", "transport", "dialect", "reason",
+)  # fmt: skip
+
 
 class History:
     """What can be read."""
@@ -275,18 +279,8 @@ class HistoryChanges(History):
 
     def _write_events(self) -> None:
         events, self._events = self._events, []
-        self._sql.many(
-            f"""
-            INSERT INTO events
-                (space, number, at, action, memory, fields, {self._sql.user}, client, caller, transport, dialect,
-                reason)
-            VALUES (
-                {self._sql.space}, :number, :at, :action, :memory, :fields, :user, :client, :caller, :transport,
-                :dialect, :reason
-            )
-            """,
-            events,
-        )
+        own = {"space": self._sql.space, self._sql.user: ":user"}
+        self._sql.insert("events", own | {name: f":{name}" for name in EVENT}, events)
         behind = {space: number for space, number in self._feeds.items() if number != self._written[space]}
         self._written |= behind
         if behind:

@@ -64,8 +64,8 @@ def memory_of(row: Row) -> Memory:
         path=path,
         topic=topic,
         category=_category[category],
-        tags=_strings(tags),
-        auto_tags=_strings(auto_tags),
+        tags=strings(tags),
+        auto_tags=strings(auto_tags),
         importance=importance,
         confidence=confidence,
         source=_source[source],
@@ -73,7 +73,7 @@ def memory_of(row: Row) -> Memory:
         context=_context(user, conversation, session),
         metadata={} if metadata == "{}" else json.loads(metadata),
         detail={} if detail == "{}" else json.loads(detail),
-        flags=_strings(flags),
+        flags=strings(flags),
         provenance=_provenance(client, caller, transport, dialect),
         status=_status[status],
         supersedes=supersedes,
@@ -237,7 +237,7 @@ def event_of(space: str, row: Row) -> Event:
         at=moment(at),
         action=action,
         memory=memory,
-        fields=_strings(fields),
+        fields=strings(fields),
         user=user,
         provenance=Provenance(client=client, caller=caller, transport=transport, dialect=dialect),
         reason=reason,
@@ -303,5 +303,5 @@ def _object(text: str) -> dict[str, Any]:
 
 
 @lru_cache(1_000)  # many memories have the same tags
-def _strings(text: str) -> tuple[str, ...]:
+def strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))

@@ -218,6 +218,10 @@ class Sql(ABC):
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         """The same statement for each of these."""
 
+    def insert(self, table: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]], /) -> None:
+        """Add rows; each column has what stands for it in a statement."""
+        self.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(columns.values())})", rows)
+
     def one(self, statement: str, /, **values: object) -> Row | None:
         """The first row of a query."""
         return next(iter(self.all(statement, **values)), None)
