@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
     if (kept := engine.earlier_result(Imported)) is not None:
         return kept
     result = Imported()
-    for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines)):
+    for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines), partial(_batch, engine)):
         here = engine.known_ids(batch.brought(memories))  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         for known in here:
@@ -134,14 +135,21 @@ class Batch:
         return [memory.id for memory in memories if memory.id in self.ids]
 
 
-def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
+Lines = Sequence[tuple[int, Mapping[str, Any]]]
+
+
+def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[Lines]:
     size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, size)):
-        memories, links, ids = _read(engine, batch)
-        read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids)
-        here = engine.known_ids(read.brought(memories))
-        yield [memory for memory in memories if memory.id not in here], read
+        yield batch
+
+
+def _batch(engine: Engine, lines: Lines) -> tuple[Sequence[Memory], Batch]:
+    memories, links, ids = _read(engine, lines)
+    read = Batch(memories=len(memories), links=links, last_line=lines[-1][0], ids=ids)
+    here = engine.known_ids(read.brought(memories))
+    return [memory for memory in memories if memory.id not in here], read
 
 
 def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link], set[str]]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
+Given = TypeVar("Given")
 Item = TypeVar("Item")
 
 THREADS = 2  # that embed what calls wait for
@@ -330,36 +331,41 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
 
 
 def embed_ahead(
-    engine: Engine, batches: Iterable[tuple[Sequence[Memory], Payload]]
+    engine: Engine, given: Iterable[Given], read: Callable[[Given], tuple[Sequence[Memory], Payload]]
 ) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
-    """Batches with their texts embedded: the next ones in the background, while the caller writes this one.
+    """Batches read and with their texts embedded: the next ones in the background, while the caller writes this one.
 
-    There are always two, so that the embedder begins with one while it ends the other. An error in the source is raised
-    once all that came before it was given out.
+    There are always two, so that the embedder begins with one while it ends the other; without a model there is one,
+    which is read while the store writes. What is given is taken from its source in the caller's thread. An error, there
+    or in reading, is raised once all that came before it was given out.
     """
-    if engine.parts.embedding.embedder is None:  # nothing takes long enough to be worth a thread
-        for memories, payload in batches:
-            yield memories, embed_at_leisure(engine, memories), payload
-        return
     from concurrent.futures import ThreadPoolExecutor  # not for a search
 
-    waiting: deque[tuple[Sequence[Memory], Future[Sequence[TextVectors]], Payload]] = deque()
+    def ready(one: Given) -> tuple[Sequence[Memory], Sequence[TextVectors], Payload]:
+        memories, payload = read(one)
+        return memories, embed_at_leisure(engine, memories), payload
 
-    def given_out(left: int) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
-        while len(waiting) > left:
-            memories, texts, payload = waiting.popleft()
-            yield memories, texts.result(), payload
-
-    pool = ThreadPoolExecutor(AHEAD, "ahead")
+    ahead = 1 if engine.parts.embedding.embedder is None else AHEAD
+    waiting: deque[Future[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]] = deque()
+    pool = ThreadPoolExecutor(ahead, "ahead")
+    source = iter(given)
     try:
-        try:
-            for memories, payload in batches:
-                waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
-                yield from given_out(AHEAD)
-        except Error:
-            yield from given_out(0)
-            raise
-        yield from given_out(0)
+        failure = None
+        while failure is None:
+            try:
+                one = next(source)
+            except StopIteration:
+                break
+            except Error as error:
+                failure = error
+                break
+            waiting.append(pool.submit(ready, one))
+            while len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        if failure is not None:
+            raise failure
     finally:
         # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
         pool.shutdown(wait=False, cancel_futures=True)

@@ -111,6 +111,10 @@ class PostgresSql(Sql):
         ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version
     """
     telling = ", pg_notify(current_schema(), spaces.name)"  # see postgres/listening.py
+    each = """(
+        SELECT listed.number - 1 AS place, listed.value AS value
+        FROM unnest(CAST({list} AS TEXT[])) WITH ORDINALITY AS listed (value, number)
+    ) AS listed"""
     json = "{}::JSON"
     place = "strpos"
     outbox_key = ("space", "memory")
