@@ -420,10 +420,13 @@ class Engine:
         return [engine.store(new) for engine, new in zip(engines, items, strict=True)]
 
     def _admit_batch(
-        self, items: Sequence[NewMemory | Mapping[str, Any]]
+        self, items: Iterable[NewMemory | Mapping[str, Any]]
     ) -> tuple[Sequence[Memory], Sequence[NewMemory]]:
-        given, caller = [intake.new_memory(item, {}) for item in items], self.caller
-        return [intake.admit(self, new, caller=caller) for new in self.parts.embedding.giving_way(given)], given
+        admitted, given, caller = [], [], self.caller
+        for item in items:
+            given.append(intake.new_memory(item, {}))
+            admitted.append(intake.admit(self, given[-1], caller=caller))
+        return admitted, given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any

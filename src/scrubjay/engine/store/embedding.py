@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Payload = TypeVar("Payload")
-Given = TypeVar("Given")
 Item = TypeVar("Item")
 
 THREADS = 2  # that embed what calls wait for
@@ -331,43 +330,54 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
 
 
 def embed_ahead(
-    engine: Engine, given: Iterable[Given], read: Callable[[Given], tuple[Sequence[Memory], Payload]]
+    engine: Engine,
+    batches: Iterable[Sequence[Item]],
+    read: Callable[[Iterable[Item]], tuple[Sequence[Memory], Payload]],
 ) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
-    """Batches read and with their texts embedded: the next ones in the background, while the caller writes this one.
+    """Batches, read and with their texts embedded: the next ones in the background, while the caller writes this one.
 
-    There are always two, so that the embedder begins with one while it ends the other; without a model there is one,
-    which is read while the store writes. What is given is taken from its source in the caller's thread. An error, there
-    or in reading, is raised once all that came before it was given out.
+    There are always two, so that the embedder begins with one while it ends the other; without a model one is read
+    while the store writes. Only the caller's thread asks for batches: one that waits for input can be interrupted. An
+    error there or in reading is raised once all that came before it was given out.
     """
-    from concurrent.futures import ThreadPoolExecutor  # not for a search
+    from concurrent.futures import CancelledError, ThreadPoolExecutor  # not for a search
 
-    def ready(one: Given) -> tuple[Sequence[Memory], Sequence[TextVectors], Payload]:
-        memories, payload = read(one)
+    embedding = engine.parts.embedding
+    left = threading.Event()
+
+    def wanted(batch: Sequence[Item]) -> Iterator[Item]:
+        for item in embedding.giving_way(batch):
+            if left.is_set():
+                raise CancelledError
+            yield item
+
+    def ready(batch: Sequence[Item]) -> tuple[Sequence[Memory], Sequence[TextVectors], Payload]:
+        memories, payload = read(wanted(batch))
         return memories, embed_at_leisure(engine, memories), payload
 
-    ahead = 1 if engine.parts.embedding.embedder is None else AHEAD
+    ahead = 1 if embedding.embedder is None else AHEAD
     waiting: deque[Future[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]] = deque()
+    failed: Error | None = None
+    source = iter(batches)
     pool = ThreadPoolExecutor(ahead, "ahead")
-    source = iter(given)
     try:
-        failure = None
-        while failure is None:
+        while True:
             try:
-                one = next(source)
+                waiting.append(pool.submit(ready, next(source)))
             except StopIteration:
                 break
             except Error as error:
-                failure = error
+                failed = error
                 break
-            waiting.append(pool.submit(ready, one))
-            while len(waiting) > ahead:
+            if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-        if failure is not None:
-            raise failure
+        if failed is not None:
+            raise failed
     finally:
-        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
+        # Whoever leaves early (an interrupt, a full disk) does not wait for what will not be written.
+        left.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
