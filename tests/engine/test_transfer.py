@@ -366,7 +366,7 @@ def test_many_at_once_and_imports_keep_to_the_quota_as_single_ones_do(open_engin
     assert jay.import_from([forgotten]).stored == 1, "what is forgotten does not count"
 
 
-# --- without a model: the next batch is read while this one is written -------------------------------------------------
+# --- without a model: the next batch is read while this one is written -----------------------------------------------
 
 
 class Noticed(dict):
