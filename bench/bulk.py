@@ -2,7 +2,9 @@
 
     python -m bench.bulk [--memories 2000]
 
-Then the same lines as `import --embed later` takes them in, per second of processor: ten times as many of them.
+Then lines as `import --embed later` takes them in, by the clock and per second of processor: ten times as many made-up
+ones, which are short and share their words, and at most as many real ones of all lengths, if the data is there. By the
+clock a second core helps: that figure needs a quiet machine.
 
 The floor embeds the same texts with the same two threads and does nothing else. Both take turns. On a machine that
 others use, too, the share of processor time says more than that of time on the wall.
@@ -12,16 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import scrubjay
-from bench import report, sentences
+from bench import data, report, sentences
 from bench.figures import Figure
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
@@ -32,12 +35,16 @@ from scrubjay.wiring import open_engine
 TURNS = 5
 GOAL = 0.95
 LINES = 5_000  # a second
+LATER = "import, embedded later"
+REAL = ("locomo", "scifact")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.bulk", description="Measure bulk loading.")
     parser.add_argument("--memories", type=int, default=2_000)
-    count = parser.parse_args(arguments).memories
+    parser.add_argument("--data", help="the benchmark data; by default BENCH_DATA, or beside the project")
+    given = parser.parse_args(arguments)
+    count = given.memories
     model = LocalEmbedder(find(DEFAULT), load().models)
     model.load()
     texts = sentences.memories(count)
@@ -76,23 +83,64 @@ def main(arguments: Sequence[str] | None = None) -> None:
         goal=GOAL * max(alone),
         more_is_better=True,
     )
-    later = lines_without_embedding(10 * count)
+    imports = {LATER: taken_in(sentences.memories(10 * count))}
+    if given.data or data.DEFAULT.is_dir():
+        imports[f"{LATER}, real texts"] = taken_in(real_texts(data.folder(given.data))[: 10 * count])
     report.table(
-        f"Import of {10 * count:,} lines, embedded later", ["", ""], [["lines per processor second", f"{later:,.0f}"]]
+        "Import, embedded later",
+        ["", "lines", "characters each", "lines/s by the clock", "lines/s of processor"],
+        [
+            [name, f"{one.lines:,}", f"{one.length:.0f}", *map("{:,.0f}".format, one.rates)]
+            for name, one in imports.items()
+        ],
     )
-    lines = Figure(name="import, embedded later", value=later, unit="lines/s", goal_there=LINES, more_is_better=True)
-    shares["figures"] = [figure.as_json(), lines.as_json()]
+    shares["figures"] = [figure.as_json(), *(one.as_json() for one in figures_of(imports))]
     report.write("bulk", {"alone": alone, "stored": stored, **shares}, report.machine())
 
 
-def lines_without_embedding(count: int) -> float:
-    lines = [json.dumps({"content": text}) for text in sentences.memories(count)]
+class TakenIn(NamedTuple):
+    """How fast some lines came in."""
+
+    lines: int
+    length: float  # characters a line
+    clock: float  # lines a second
+    processor: float  # lines a second
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        return self.clock, self.processor
+
+
+def figures_of(imports: Mapping[str, TakenIn]) -> Iterator[Figure]:
+    """The goal is one of short lines, by the clock."""
+    for name, one in imports.items():
+        goal = LINES if name == LATER else None
+        yield Figure(
+            name=f"{name}, by the clock", value=one.clock, unit="lines/s", goal_there=goal, more_is_better=True
+        )
+        yield Figure(name=name, value=one.processor, unit="lines/s of processor", more_is_better=True)
+
+
+def taken_in(texts: Sequence[str]) -> TakenIn:
+    lines = [json.dumps({"content": text}) for text in texts]
     with tempfile.TemporaryDirectory() as folder:
         settings = replace(load(), store=store_address(Path(folder) / "later.db"), home=Path(folder), embedder="none")
         with open_engine(settings) as jay:
-            cpu = time.process_time()
+            begun, cpu = time.perf_counter(), time.process_time()
             jay.import_from(map(json.loads, lines))
-            return count / (time.process_time() - cpu)
+            clock, processor = time.perf_counter() - begun, time.process_time() - cpu
+    return TakenIn(len(lines), sum(map(len, texts)) / len(texts), len(lines) / clock, len(lines) / processor)
+
+
+def real_texts(path: Path) -> list[str]:
+    """What people say, abstracts and everyday notes, each once, in no order of ours."""
+    datasets, _ = data.tools(path)
+    texts = [item.text for name in REAL for case in datasets.load(name).cases for item in case.items]
+    for world in sorted((path / "everyday").glob("*.json")):
+        texts += [memory["text"] for memory in json.loads(world.read_text(encoding="utf-8"))["memories"]]
+    texts = [*dict.fromkeys(texts)]
+    random.Random(21).shuffle(texts)
+    return texts
 
 
 if __name__ == "__main__":

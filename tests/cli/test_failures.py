@@ -258,12 +258,12 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-def interrupted(process, call):
+def interrupted(process, call, *, lines=256, written=128):
     """What an import says then. It reads from us, so the moment is certain: two batches are written, two are embedded,
     and it waits for more."""
-    process.stdin.write(b'{"content": "User likes tea"}\n' * 256)
+    process.stdin.write(b'{"content": "User likes tea"}\n' * lines)
     process.stdin.flush()
-    while len(call("list", "--limit", "128", "--json").json) < 128:
+    while len(call("list", "--limit", str(written), "--json").json) < written:
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     process.stdin.close()
@@ -280,6 +280,18 @@ def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
     assert err.splitlines()[-1] == "Interrupted."
     assert re.search("--from-line (65|129)", err)
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_import_without_a_model_says_the_same(start, call):
+    """Of two batches the first is written and the second read, and it waits for more."""
+    with start("import", "--embed", "later", "-") as process:
+        err = interrupted(process, call, lines=1_024, written=500)
+
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "Interrupted."
+    assert "Lines 1 to 512 are imported; to resume, repeat the command with --from-line 513." in err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")

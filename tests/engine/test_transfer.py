@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import fields, replace
 from datetime import timedelta
 
@@ -11,6 +12,7 @@ import pytest
 from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
+from scrubjay.engine.transfer import BATCH_OF_TEXTS
 from scrubjay.errors import Conflict, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -362,3 +364,112 @@ def test_many_at_once_and_imports_keep_to_the_quota_as_single_ones_do(open_engin
         jay.store("The crane is tall")
     forgotten = {"content": "The crane was blue", "status": "deleted"}
     assert jay.import_from([forgotten]).stored == 1, "what is forgotten does not count"
+
+
+# --- without a model: the next batch is read while this one is written -----------------------------------------------
+
+
+class Noticed(dict):
+    """A line that tells when it is read, and then waits for leave."""
+
+    def __init__(self, *args, then=lambda: None):
+        super().__init__(*args)
+        self.read, self.then = threading.Event(), then
+
+    def get(self, *args):
+        self.read.set()
+        self.then()
+        return super().get(*args)
+
+
+def facts(count, first=0):
+    return [{"content": f"The tide of day {day}"} for day in range(first, first + count)]
+
+
+def test_the_next_batch_is_read_while_this_one_is_written(open_engine):
+    next_one, told = Noticed({"content": "The crane is red"}), []
+
+    def progress(line):
+        told.append((line, next_one.read.wait(10)))
+
+    result = open_engine(None).import_from([*facts(BATCH_OF_TEXTS), next_one], progress=progress)
+
+    assert told == [(BATCH_OF_TEXTS, True), (BATCH_OF_TEXTS + 1, True)]
+    assert result.stored == BATCH_OF_TEXTS + 1
+
+
+def test_what_came_before_a_bad_line_stays_in_its_order_though_that_was_read_ahead(open_engine):
+    jay, told = open_engine(None), []
+
+    with pytest.raises(InvalidInput, match=f"Line {2 * BATCH_OF_TEXTS + 3}: content must not"):
+        jay.import_from([*facts(2 * BATCH_OF_TEXTS + 2), {"content": " "}, *facts(2_000)], progress=told.append)
+
+    kept = [line["content"] for line in jay.export() if line["type"] == "memory"]
+    assert told == [BATCH_OF_TEXTS, 2 * BATCH_OF_TEXTS]
+    assert kept == [line["content"] for line in facts(2 * BATCH_OF_TEXTS)]
+
+
+def test_a_batch_that_cannot_be_written_is_told_before_a_bad_line_of_the_next(open_engine):
+    jay, told = open_engine(None, quota=BATCH_OF_TEXTS + 10), []
+
+    with pytest.raises(QuotaExceeded):
+        jay.import_from([*facts(2 * BATCH_OF_TEXTS), {"content": " "}], progress=told.append)
+
+    assert told == [BATCH_OF_TEXTS]
+    assert jay.list(counted=True).total == BATCH_OF_TEXTS
+
+
+def test_a_bad_line_of_the_source_waits_for_what_came_before_it(open_engine):
+    jay, told = open_engine(None), []
+
+    def lines():
+        yield from facts(BATCH_OF_TEXTS + 5)
+        raise InvalidInput("Line 518 is not JSON.")
+
+    with pytest.raises(InvalidInput, match="518"):
+        jay.import_from(lines(), progress=told.append)
+
+    assert told == [BATCH_OF_TEXTS]
+
+
+def test_an_id_that_an_earlier_batch_brought_is_left_alone_by_the_one_read_meanwhile(open_engine):
+    first, again = ({"id": "mem_000000000001", "content": text} for text in ("The crane is red", "The crane is blue"))
+
+    jay = open_engine(None)
+    result = jay.import_from([first, *facts(BATCH_OF_TEXTS - 1), again])
+
+    assert (result.stored, result.already_here) == (BATCH_OF_TEXTS, 1)
+    assert jay.get("mem_000000000001").content == "The crane is red"
+
+
+def test_lines_are_asked_for_in_the_callers_thread_only(open_engine):
+    """A source may wait for input, which only there can be interrupted; or belong to a thread, as a cursor does."""
+    asked = set()
+
+    def lines():
+        for line in facts(3 * BATCH_OF_TEXTS):
+            asked.add(threading.get_ident())
+            yield line
+
+    open_engine(None).import_from(lines())
+
+    assert asked == {threading.get_ident()}
+
+
+def test_whoever_interrupts_an_import_does_not_wait_for_what_is_read_ahead(open_engine):
+    interrupted = threading.Event()
+    begun = Noticed({"content": "The crane is red"}, then=lambda: interrupted.wait(10))
+    later = Noticed({"content": "The crane is blue"})
+
+    def interrupt(_line):
+        assert begun.read.wait(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_engine(None).import_from([*facts(BATCH_OF_TEXTS), begun, later], progress=interrupt)
+    interrupted.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("ahead"):
+            thread.join(10)
+
+    assert not later.read.is_set()

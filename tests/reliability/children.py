@@ -60,8 +60,18 @@ def load(path: str, count: str) -> None:
 @job
 def take_in(path: str, count: str) -> None:
     """Import lines with ids of their own; says how many are acknowledged."""
-    lines = ({"type": "memory", "id": f"mem_{n:012}", "content": f"text {n}"} for n in range(int(count)))
-    with opened(path) as jay:
+    _take_in(opened(path), int(count))
+
+
+@job
+def take_in_later(path: str, count: str) -> None:
+    """The same without a model."""
+    _take_in(engine_on(SqliteStore(Path(path)), None), int(count))
+
+
+def _take_in(engine: Engine, count: int) -> None:
+    lines = ({"type": "memory", "id": f"mem_{n:012}", "content": f"text {n}"} for n in range(count))
+    with engine as jay:
         jay.import_from(lines, progress=lambda done: say(done=done))
     say(finished=True)
 

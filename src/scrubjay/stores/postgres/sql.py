@@ -5,15 +5,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import audience_of, seen, views_of
-from scrubjay.stores.postgres.values import Texts, copied_lines, copy_in, vector_of
+from scrubjay.stores.postgres.values import Texts, vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
 from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
@@ -22,8 +21,6 @@ from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-
-BY_COPY = 10  # rows, from which on they come through COPY
 
 _RENAMED = {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}
 
@@ -114,6 +111,10 @@ class PostgresSql(Sql):
         ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version
     """
     telling = ", pg_notify(current_schema(), spaces.name)"  # see postgres/listening.py
+    each = """(
+        SELECT listed.number - 1 AS place, listed.value AS value
+        FROM unnest(CAST({list} AS TEXT[])) WITH ORDINALITY AS listed (value, number)
+    ) AS listed"""
     json = "{}::JSON"
     place = "strpos"
     outbox_key = ("space", "memory")
@@ -166,14 +167,6 @@ class PostgresSql(Sql):
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
             con.cursor().executemany(rewritten(statement), rows)
-
-    def insert(self, table: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]], /) -> None:
-        if len(rows) < BY_COPY:
-            super().insert(table, columns, rows)
-            return
-        values = itemgetter(*(value[1:] for value in columns.values()))  # names, each behind its colon
-        with self._connection() as con:
-            copy_in(con, table, columns, copied_lines(map(values, rows)))
 
     def among(self, column: str, values: str) -> str:
         return f"{column} = ANY(:{values})"

@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
@@ -28,6 +30,7 @@ COLUMNS = ", ".join(OWN.values())
 
 NEW_LINKS = "SELECT number, source, target FROM links WHERE number > ? ORDER BY number LIMIT ?"  # the primary key
 LINKS = "ends of links"  # as `filters.looked_up` calls what it remembers
+MOST_VALUES = 32_766  # that a statement can take
 MOST_LINKS = 10_000  # that a reader remembers
 
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
@@ -73,6 +76,23 @@ def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -
     return columns
 
 
+def insert(con: apsw.Connection, table: str, columns: Sequence[str], rows: Sequence[Collection[Any]]) -> None:
+    """Write many rows, by as few statements as take them all.
+
+    SQLite lets other threads have the interpreter while it works. If it asked for it back after each row, it would wait
+    for it as often, each time for up to 5 ms (`sys.getswitchinterval`), and no two of them would get on at once.
+    """
+    for start in range(0, len(rows), most := MOST_VALUES // len(columns)):
+        some = rows[start : start + most]
+        con.execute(_insertion(table, tuple(columns), len(some)), [*chain.from_iterable(some)])
+
+
+@lru_cache(16)
+def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
+    marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks}"
+
+
 class SqliteSql(Sql):
     user = "user"
     events = """(
@@ -107,6 +127,7 @@ class SqliteSql(Sql):
     result = Key(("result",), ("number",), ("(SELECT number FROM results WHERE caller = :caller AND key = :key)",))
     linked = "{}"  # triggers see to it
     telling = ""
+    each = "(SELECT key AS place, value FROM json_each({list}))"
     json = "{}"
     place = "instr"
     outbox_key = ("memory",)

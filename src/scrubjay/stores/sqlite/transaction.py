@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -20,7 +20,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication
 from scrubjay.stores.sqlite.filters import WHOLE, Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
-from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, row_of
+from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, insert, row_of
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.words import add_passages, count_all_passages, count_passages, scope_token
 from scrubjay.stores.tables.parts import holds_changes
@@ -44,8 +44,7 @@ from scrubjay.values.words import MAX_PASSAGES, found_by, indexed, passages
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-ADD_WORDS = "INSERT INTO words (rowid, text, scope) VALUES (?, ?, ?)"
-ADD_TAG = "INSERT INTO tags (memory, tag) VALUES (?, ?)"
+WORDS, TAGS, PENDING = ("rowid", "text", "scope"), ("memory", "tag"), ("memory", "next_part")  # columns of these tables
 HAS_TEXT = "memories.state < 4 AND memories.seq NOT IN (SELECT memory FROM archives)"
 TOLD_EACH = 100  # memories that are made searchable again
 COUNTED_BY = "space, audience, user, conversation, category, state, importance"
@@ -66,7 +65,6 @@ NOTE_NEW = """
     WHERE seq BETWEEN ? AND ?
     GROUP BY space, audience, user, conversation, category, hour
 """
-ADD_PENDING = "INSERT INTO pending (memory, next_part) VALUES (?, ?)"
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 # Deleted and written again in one go, a row with a word 128 times or more is taken for a new one by FTS5 (3.54). Its
 # former words stay in the index, and once it is gone whoever asks for them is told that the file is damaged.
@@ -180,11 +178,11 @@ class SqliteTransaction(SqliteReads, Transaction):
         with self._counted_at_once(last + 1, last + len(new)):
             self._insert_new([one.memory for one in new], rows)
         self._mark_repeats(*self._repeated([one.fingerprint for one in new], before=last + 1))
-        self._con.executemany(ADD_WORDS, words)
+        insert(self._con, "words", WORDS, words)
         add_passages(self._con, last + 1, last + len(new))
-        self._con.executemany(ADD_TAG, tags)
+        insert(self._con, "tags", TAGS, tags)
         self._put_vectors(vectors)
-        self._con.executemany(ADD_PENDING, pending)
+        insert(self._con, "pending", PENDING, pending)
 
     def add_vectors(
         self,
@@ -618,13 +616,13 @@ class SqliteTransaction(SqliteReads, Transaction):
         return self._change
 
     def _insert(self, columns: dict[str, Any]) -> int:
-        self._con.execute(_insertion_of(*columns), tuple(columns.values()))
+        insert(self._con, "memories", tuple(columns), [columns.values()])
         return self._con.last_insert_rowid()
 
     def _insert_new(self, memories: Sequence[Memory], rows: Sequence[dict[str, Any]]) -> None:
         """:raises Conflict: if a path is taken"""
         try:
-            self._con.executemany(_insertion_of(*rows[0]), [tuple(columns.values()) for columns in rows])
+            insert(self._con, "memories", tuple(rows[0]), [columns.values() for columns in rows])
         except apsw.ConstraintError:  # looking before each of them would take longer
             for memory, columns in zip(memories, rows, strict=True):
                 self._check_path(memory, columns["space"])
@@ -643,10 +641,15 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _repeated(self, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
         """Those that come twice, or that a memory before this number has."""
-        earlier = self._con.executemany(
+        earlier = self._con.execute(
             # memories_by_fingerprint
-            "SELECT fingerprint FROM memories WHERE fingerprint = ? AND seq < ?",
-            [(one, before) for one in fingerprints],
+            """
+            SELECT fingerprint
+            FROM carray(?) AS wanted
+            CROSS JOIN memories ON fingerprint = wanted.value
+            WHERE seq < ?
+            """,
+            (apsw.carray(tuple(fingerprints)), before),
         )
         twice = {one for one, count in Counter(fingerprints).items() if count > 1}
         return twice | {bytes(one) for (one,) in earlier}
@@ -700,14 +703,14 @@ class SqliteTransaction(SqliteReads, Transaction):
         count_passages(self._con, seq)
 
     def _add_words(self, seq: int, memory: Memory, space: int) -> None:
-        self._con.executemany(ADD_WORDS, _words_of(seq, memory, space))
+        insert(self._con, "words", WORDS, _words_of(seq, memory, space))
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE memory = ?", (seq,))
         self._add_tags(seq, memory)
 
     def _add_tags(self, seq: int, memory: Memory) -> None:
-        self._con.executemany(ADD_TAG, _tags_of(seq, memory))
+        insert(self._con, "tags", TAGS, _tags_of(seq, memory))
 
     def _replace_vectors(self, seq: int, version: int, vectors: Sequence[Vector], parts: int) -> None:
         self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
@@ -718,7 +721,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _add_vectors(self, seq: int, vectors: Sequence[Vector], parts: int) -> None:
         self._write_vectors(seq, 0, vectors)
         if len(vectors) < parts:
-            self._con.execute(ADD_PENDING, (seq, len(vectors)))
+            insert(self._con, "pending", PENDING, [(seq, len(vectors))])
 
     def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
         self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors, first_part)])
@@ -760,8 +763,3 @@ def _words_of(seq: int, memory: Memory, space: int) -> List[tuple[int, str, str]
 
 def _tags_of(seq: int, memory: Memory) -> List[tuple[int, str]]:
     return [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]
-
-
-@lru_cache(8)
-def _insertion_of(*columns: str) -> str:
-    return f"INSERT INTO memories ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"

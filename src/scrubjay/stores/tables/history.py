@@ -8,7 +8,7 @@ events.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
@@ -36,11 +36,13 @@ RELATE = """
         score = excluded.score, state = excluded.state, given = excluded.given, reason = excluded.reason,
         created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
 """
+ADD_EVENT = """
+    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason)
+"""
+EVENT = """
+    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason
+"""
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
-
-EVENT = (  # columns of an event beside its space and user
-    "number", "at", "action", "memory", "fields", "client", "caller", "transport", "dialect", "reason",
-)  # fmt: skip
 
 
 class History:
@@ -228,6 +230,7 @@ class HistoryChanges(History):
         self._feeds: dict[str, int] = {}  # number of each space's last event …
         self._written: dict[str, int] = {}  # … and as its space says it
         self._events: list[dict[str, object]] = []
+        self._same_events: list[dict[str, object]] = []  # each of many memories
 
     def fact(self, key: str) -> str | None:
         if key not in self._facts:
@@ -252,11 +255,15 @@ class HistoryChanges(History):
         self._gather(columns_of_value(numbered) | columns_of_value(event.provenance))
         return numbered
 
-    def record_each(self, event: Event, memories: Iterable[str]) -> None:
-        """The same event of each of these memories."""
+    def record_each(self, event: Event, memories: Sequence[str]) -> None:
+        """The same event of each of these memories, written at once: many may have come."""
+        if not memories:
+            return
         columns = columns_of_value(event) | columns_of_value(event.provenance)
-        for memory in memories:
-            self._gather({**columns, "memory": memory, "number": self._next_number(event)})
+        first = self._next_number(event)
+        self._feeds[event.space] = first + len(memories) - 1
+        self._gathered.append(self._write_events)
+        self._same_events.append({**columns, "memories": [*memories], "number": first})
 
     def _gather(self, columns: dict[str, object]) -> None:
         if not self._events:
@@ -278,9 +285,16 @@ class HistoryChanges(History):
         return number
 
     def _write_events(self) -> None:
-        events, self._events = self._events, []
-        own = {"space": self._sql.space, self._sql.user: ":user"}
-        self._sql.insert("events", own | {name: f":{name}" for name in EVENT}, events)
+        (events, self._events), (same, self._same_events) = (self._events, []), (self._same_events, [])
+        names = {"user": self._sql.user, "space": self._sql.space}
+        if events:
+            add = f"{ADD_EVENT} VALUES ({EVENT})".format(**names, number=":number", memory=":memory")
+            self._sql.many(add, events)
+        for event in same:
+            add = f"{ADD_EVENT} SELECT {EVENT} FROM {self._sql.each}".format(
+                **names, number=":number + place", memory="value", list=":memories"
+            )
+            self._sql.run(add, **event)
         behind = {space: number for space, number in self._feeds.items() if number != self._written[space]}
         self._written |= behind
         if behind:

@@ -176,6 +176,7 @@ class Sql(ABC):
     result: Key  # how memories of a kept result name it, told by `:caller` and `:key`
     linked: str  # with a statement that writes a link in place of {}: the same, and a file that names it waits
     telling: str  # what to return beside the number of a new event, so that whoever listens hears of it
+    each: str  # with a list of texts in place of {list}: its rows, each a `value` and its `place`, from 0
     json: str  # with a column of JSON in place of {}: what `->>` can be asked of
     place: str  # the function that gives the place of a text in another
     word_bytes: str  # what a memory's words take, where they go when it is archived
@@ -217,10 +218,6 @@ class Sql(ABC):
     @abstractmethod
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         """The same statement for each of these."""
-
-    def insert(self, table: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]], /) -> None:
-        """Add rows; each column has what stands for it in a statement."""
-        self.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(columns.values())})", rows)
 
     def one(self, statement: str, /, **values: object) -> Row | None:
         """The first row of a query."""
