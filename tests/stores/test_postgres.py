@@ -317,6 +317,8 @@ def test_how_many_memories_are_meant_is_asked_once_in_a_while(
 def test_of_many_new_memories_each_is_named_to_those_who_keep_them_in_memory(store: PostgresStore) -> None:
     """A statement that changes more than a hundred names none, and they would read everything again."""
     new = [some(f"Note {number} " + "about the garden " * 40) for number in range(150)]
+    with store._reading() as con:
+        [(before,)] = con.execute("SELECT coalesce(max(number), 0) FROM changed_memories")
     with store.writing() as tx:
         tx.put_new(
             [Addition(memory=one, fingerprint=one.id.encode(), vectors=[unit(0), unit(1)], parts=3) for one in new]
@@ -324,7 +326,12 @@ def test_of_many_new_memories_each_is_named_to_those_who_keep_them_in_memory(sto
 
     with store._reading() as con:
         [(named, unnamed)] = con.execute(
-            "SELECT count(DISTINCT memory), count(*) FILTER (WHERE memory IS NULL) FROM changed_memories"
+            """
+            SELECT count(DISTINCT memory), count(*) FILTER (WHERE memory IS NULL)
+            FROM changed_memories
+            WHERE number > %s
+            """,
+            (before,),
         )
     checkup = store.check(deep=True)
     assert (named, unnamed) == (150, 0)
