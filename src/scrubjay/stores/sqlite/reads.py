@@ -67,6 +67,7 @@ class SqliteReads(Reads):
         vector: Vector,
         restriction: Restriction,
         limit: int,
+        *,
         model: str | None,
         at_least: float,
     ) -> List[Match]:
@@ -201,7 +202,9 @@ class SqliteReads(Reads):
     ) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            return [] if restriction is None else self._nearest(con, vector, restriction, limit, model, at_least)
+            if restriction is None:
+                return []
+            return self._nearest(con, vector, restriction, limit, model=model, at_least=at_least)
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite.vectors.exact import best_cosines

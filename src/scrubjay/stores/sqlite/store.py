@@ -102,6 +102,7 @@ class SqliteStore(SqliteReads, Store):
         vector: Vector,
         restriction: Restriction,
         limit: int,
+        *,
         model: str | None,
         at_least: float,
     ) -> List[Match]:

@@ -105,6 +105,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         vector: Vector,
         restriction: Restriction,
         limit: int,
+        *,
         model: str | None,
         at_least: float,  # noqa: ARG002
     ) -> List[Match]:

@@ -211,7 +211,8 @@ def _matched(
     postings: Callable[[], Postings] | None = None,
 ) -> Found:
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
-    at_once = shown.everything and (shown.rows <= READ_AT_ONCE or (within is None and _in_most(con, restriction, index)))
+    will_be_read = within is None and _in_most(con, restriction, index)
+    at_once = shown.everything and (will_be_read or shown.rows <= READ_AT_ONCE)
     count = _counting(con, index, postings, to_weigh=at_once)
     frequencies = _frequencies(con, query_words(text), shown, count, index)
     if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted

@@ -422,11 +422,7 @@ def near(
             continue
         memories = _memories_of(rowids)
         if restriction.by_rows:  # the table's numbers do not say all
-            if scope is not None:
-                memories = memories[np.isin(memories, scope)]
-            else:
-                passing = sqlite_words.admitted(con, restriction, memories.tolist())
-                memories = np.fromiter((seq for seq, *_ in passing), np.int64)
+            memories = _admitted(con, restriction, memories, scope)
             found = recent.among(con, vector, memories, max(wanted, limit), restriction)
         else:
             found = recent.few_among(con, vector, memories, limit, restriction)
@@ -437,6 +433,14 @@ def near(
             return found.best(limit)
         depth = max(2 * depth, _deep_enough(wanted, max(len(found.scores), 1) / len(rowids)))
     return None
+
+
+def _admitted(con: apsw.Connection, restriction: Restriction, memories: Ints, scope: Ints | None) -> Ints:
+    """Those of these memories that the restriction may admit; `scope` is all of them, if that is known."""
+    if scope is not None:
+        return memories[np.isin(memories, scope)]
+    passing = sqlite_words.admitted(con, restriction, memories.tolist())
+    return np.fromiter((seq for seq, *_ in passing), np.int64)
 
 
 def _memories_of(rows: Sequence[int]) -> Ints:
