@@ -140,6 +140,21 @@ def test_a_new_word_of_a_small_store_is_read_and_not_counted_before(
         assert by_words(store, "cello rain", Filter(), EVERYTHING, 40) == expected
 
 
+def test_nor_is_it_in_a_large_one_where_all_its_rows_will_be_weighed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_given: object) -> None:
+        raise AssertionError("counted before it was read")
+
+    with filled(tmp_path, FEW) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(words, "READ_AT_ONCE", 0)
+            patched.setattr(postings, "vocabulary_at", never)
+            found = by_words(store, "cello rain", Filter(), EVERYTHING, 40)
+
+        assert found == SqliteReads.match(store, "cello rain", Filter(), EVERYTHING, now=NOW, limit=40)
+
+
 def test_a_word_that_was_read_is_counted_on_when_more_come(tmp_path: Path) -> None:
     with filled(tmp_path, FEW) as store:
         by_words(store, "cello rain", Filter(), EVERYTHING, 40)

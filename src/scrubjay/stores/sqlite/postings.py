@@ -32,7 +32,6 @@ from scrubjay.values.words import SMALL_ROWS, inverse_frequency
 MOST_KEPT = 2_500_000  # rows of words, 20 bytes each
 MOST_ADDED = 500  # rows that came since words were read; with more of them, all are read again
 MOST_COUNTED = 10_000  # words
-FEW_ROWS = 20_000  # of which those with a word are read at once, and so counted; of more, words are counted first
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
 WHICH = 48  # bits, above which the number of a row says for which word it was read
@@ -145,7 +144,7 @@ class Postings:
         with self._lock:
             known = {stem: self._count(stem) for stem in stems} if version == self._version else {}
         missing = [stem for stem in stems if known.get(stem) is None]
-        if missing and to_weigh and rows <= FEW_ROWS:
+        if missing and to_weigh:
             known |= {stem: len(one.rows) for stem, one in self._read_all(con, missing, version).items()}
         elif missing:
             counted, now = vocabulary_at(con, HOT, missing)

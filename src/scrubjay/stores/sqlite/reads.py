@@ -62,7 +62,14 @@ class SqliteReads(Reads):
 
     @abstractmethod
     def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
+        self,
+        con: apsw.Connection,
+        vector: Vector,
+        restriction: Restriction,
+        limit: int,
+        *,
+        model: str | None,
+        at_least: float,
     ) -> List[Match]:
         """Search by meaning on this connection."""
 
@@ -191,10 +198,13 @@ class SqliteReads(Reads):
         now: datetime,
         limit: int,
         model: str | None = None,
+        at_least: float = -1.0,
     ) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
+            if restriction is None:
+                return []
+            return self._nearest(con, vector, restriction, limit, model=model, at_least=at_least)
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite.vectors.exact import best_cosines

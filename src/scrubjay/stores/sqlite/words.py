@@ -152,6 +152,8 @@ _known_stems: dict[str, str] = {}  # of words that were asked for; the same in e
 
 
 READ_FOR_FEW = 30_000  # rows of words that are read for a question to few memories, if the next may have them too
+READ_AT_ONCE = 20_000  # rows of which those with a word are read, and so counted; of more, words are counted first, …
+# … unless those with a word will be read anyway.
 SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
 
 HOT = Index("words", "vocabulary", 0)
@@ -209,7 +211,9 @@ def _matched(
     postings: Callable[[], Postings] | None = None,
 ) -> Found:
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
-    count = _counting(con, index, postings, to_weigh=shown.everything)
+    will_be_read = within is None and _in_most(con, restriction, index)
+    at_once = shown.everything and (will_be_read or shown.rows <= READ_AT_ONCE)
+    count = _counting(con, index, postings, to_weigh=at_once)
     frequencies = _frequencies(con, query_words(text), shown, count, index)
     if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted
         return NOTHING
@@ -589,6 +593,15 @@ def _stem(con: apsw.Connection, word: str) -> str:
     return stem
 
 
+def _in_most(con: apsw.Connection, restriction: Restriction, index: Index) -> bool:
+    """Whether most rows are in the spaces that are asked for: then no space narrows down what words find."""
+    return restriction.spaces is None or 2 * _rows_in(con, restriction.spaces, index) > _totals(con, index)[0]
+
+
+def _rows_in(con: apsw.Connection, spaces: tuple[int, ...], index: Index) -> int:
+    return looked_up(con, (index, spaces), lambda: _summed(con, among("space", spaces), index))[0]
+
+
 def _scope(
     con: apsw.Connection, restriction: Restriction, shown: Seen, index: Index, *, matching_rows: int
 ) -> tuple[int, ...]:
@@ -597,9 +610,7 @@ def _scope(
         return _spaces_of(shown)
     if restriction.spaces is None:
         return ()
-    where = among("space", restriction.spaces)
-    rows, _, _ = looked_up(con, (index, restriction.spaces), lambda: _summed(con, where, index))
-    return restriction.spaces if 2 * rows <= matching_rows else ()
+    return restriction.spaces if 2 * _rows_in(con, restriction.spaces, index) <= matching_rows else ()
 
 
 def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:
