@@ -37,9 +37,8 @@ from scrubjay.values.memory import Candidates, Glimpses, Sketch
 RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that were asked for lately
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, three would miss one in twenty
-CLOSE = 0.72  # cosine; of real texts that are as near, 996 in 1,000 are found with …
-CLOSE_CANDIDATES = 176  # … so few candidates, …
-CLOSE_LOOKED_THROUGH = 3.5  # … of so few lists, instead of 999
+CLOSE = 0.72  # cosine; of real texts that are as near, 996 to 998 in 1,000 are found …
+CLOSE_LOOKED_THROUGH = 3.5  # … in so few lists, instead of 998 to 999
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 SPARE = 16  # of so many candidates one more is asked for where filters are left out
 FILTERED = 200  # questions that are filtered by the table after one for which too few have passed
@@ -401,8 +400,7 @@ def near(
 ) -> Near | None:
     """The nearest among enough candidates; None if too many would be needed. `scope` is all that the restriction may
     admit, if that is known; `close`: only what is nearer than `CLOSE` matters."""
-    fewest, times = (CLOSE_CANDIDATES, CLOSE_LOOKED_THROUGH) if close else (CANDIDATES, LOOKED_THROUGH)
-    wanted = max(fewest, limit + limit // 4)
+    wanted, times = max(CANDIDATES, limit + limit // 4), CLOSE_LOOKED_THROUGH if close else LOOKED_THROUGH
     depth, lists = wanted, min(table.buckets, int(times * isqrt(table.buckets)))
     if scope is not None:
         depth = max(depth, _deep_enough(wanted, max(len(scope), 1) / _memories(con)))
