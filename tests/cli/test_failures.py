@@ -285,9 +285,9 @@ def test_an_interrupt_is_one_line_and_exit_code_130(start, call):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_import_without_a_model_says_the_same(start, call):
-    """Of two batches the first is written and the second read, and it waits for more."""
+    """The first batch is written, and the second waits for more lines."""
     with start("import", "--embed", "later", "-") as process:
-        err = interrupted(process, call, lines=1_024, written=500)
+        err = interrupted(process, call, lines=600, written=512)
 
     assert process.returncode == 130
     assert err.splitlines()[-1] == "Interrupted."

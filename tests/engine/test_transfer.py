@@ -366,39 +366,14 @@ def test_many_at_once_and_imports_keep_to_the_quota_as_single_ones_do(open_engin
     assert jay.import_from([forgotten]).stored == 1, "what is forgotten does not count"
 
 
-# --- without a model: the next batch is read while this one is written -----------------------------------------------
-
-
-class Noticed(dict):
-    """A line that tells when it is read, and then waits for leave."""
-
-    def __init__(self, *args, then=lambda: None):
-        super().__init__(*args)
-        self.read, self.then = threading.Event(), then
-
-    def get(self, *args):
-        self.read.set()
-        self.then()
-        return super().get(*args)
+# --- without a model --------------------------------------------------------------------------------------------------
 
 
 def facts(count, first=0):
     return [{"content": f"The tide of day {day}"} for day in range(first, first + count)]
 
 
-def test_the_next_batch_is_read_while_this_one_is_written(open_engine):
-    next_one, told = Noticed({"content": "The crane is red"}), []
-
-    def progress(line):
-        told.append((line, next_one.read.wait(10)))
-
-    result = open_engine(None).import_from([*facts(BATCH_OF_TEXTS), next_one], progress=progress)
-
-    assert told == [(BATCH_OF_TEXTS, True), (BATCH_OF_TEXTS + 1, True)]
-    assert result.stored == BATCH_OF_TEXTS + 1
-
-
-def test_what_came_before_a_bad_line_stays_in_its_order_though_that_was_read_ahead(open_engine):
+def test_batches_before_a_bad_line_stay_in_their_order(open_engine):
     jay, told = open_engine(None), []
 
     with pytest.raises(InvalidInput, match=f"Line {2 * BATCH_OF_TEXTS + 3}: content must not"):
@@ -432,7 +407,7 @@ def test_a_bad_line_of_the_source_waits_for_what_came_before_it(open_engine):
     assert told == [BATCH_OF_TEXTS]
 
 
-def test_an_id_that_an_earlier_batch_brought_is_left_alone_by_the_one_read_meanwhile(open_engine):
+def test_an_id_that_an_earlier_batch_brought_is_left_alone_by_the_next(open_engine):
     first, again = ({"id": "mem_000000000001", "content": text} for text in ("The crane is red", "The crane is blue"))
 
     jay = open_engine(None)
@@ -454,22 +429,3 @@ def test_lines_are_asked_for_in_the_callers_thread_only(open_engine):
     open_engine(None).import_from(lines())
 
     assert asked == {threading.get_ident()}
-
-
-def test_whoever_interrupts_an_import_does_not_wait_for_what_is_read_ahead(open_engine):
-    interrupted = threading.Event()
-    begun = Noticed({"content": "The crane is red"}, then=lambda: interrupted.wait(10))
-    later = Noticed({"content": "The crane is blue"})
-
-    def interrupt(_line):
-        assert begun.read.wait(10)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        open_engine(None).import_from([*facts(BATCH_OF_TEXTS), begun, later], progress=interrupt)
-    interrupted.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("ahead"):
-            thread.join(10)
-
-    assert not later.read.is_set()

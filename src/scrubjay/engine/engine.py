@@ -369,7 +369,7 @@ class Engine:
         from scrubjay.engine.store.enrichment import enrich
 
         ids: list[str] = []
-        for admitted, texts, given in embedding.embed_ahead(self, batches(items), self._admit_batch):
+        for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
             given_out = self.parts.embedding.giving_way(zip(admitted, given, texts, strict=True))
             memories = [enrich(self, memory, new, text.first) for memory, new, text in given_out]
             with self.records.writing() as tx:
@@ -419,14 +419,12 @@ class Engine:
             intake.check_quota(self, self.records, *fresh)
         return [engine.store(new) for engine, new in zip(engines, items, strict=True)]
 
-    def _admit_batch(
+    def _admit_batches(
         self, items: Iterable[NewMemory | Mapping[str, Any]]
-    ) -> tuple[Sequence[Memory], Sequence[NewMemory]]:
-        admitted, given, caller = [], [], self.caller
-        for item in items:
-            given.append(intake.new_memory(item, {}))
-            admitted.append(intake.admit(self, given[-1], caller=caller))
-        return admitted, given
+    ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
+        for batch in batches(items):
+            given, caller = [intake.new_memory(item, {}) for item in batch], self.caller
+            yield [intake.admit(self, new, caller=caller) for new in self.parts.embedding.giving_way(given)], given
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any

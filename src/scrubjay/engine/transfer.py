@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,6 @@ BATCH = 64  # lines of an import that are embedded and written together …
 BATCH_OF_TEXTS = 512  # … or only written, where there is no model
 ALL_BUT_PURGED = Filter(states=frozenset(State) - {State.PURGED}, expired=None)
 LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in
-Line = tuple[int, Mapping[str, Any]]  # and its number, from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +93,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
     if (kept := engine.earlier_result(Imported)) is not None:
         return kept
     result = Imported()
-    for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines), partial(_read, engine)):
+    for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines)):
         here = engine.known_ids(batch.brought(memories))  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         for known in here:
@@ -136,21 +134,24 @@ class Batch:
         return [memory.id for memory in memories if memory.id in self.ids]
 
 
-def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Line]]:
+def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
     size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, size)):
-        yield batch
+        memories, links, ids = _read(engine, batch)
+        read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids)
+        here = engine.known_ids(read.brought(memories))
+        yield [memory for memory in memories if memory.id not in here], read
 
 
-def _read(engine: Engine, lines: Iterable[Line]) -> tuple[Sequence[Memory], Batch]:
+def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link], set[str]]:
+    """Memories, links, and the ids that lines brought along."""
     memories: list[Memory] = []
     links: list[Link] = []
     ids: set[str] = set()
-    number = 0
     caller = engine.caller
     reader = replace(engine, provenance=replace(engine.provenance, transport="import"))
-    for number, line in lines:
+    for number, line in engine.parts.embedding.giving_way(batch):
         try:
             plain_json.check(line)
             kind = line.get("type", "memory")
@@ -166,9 +167,7 @@ def _read(engine: Engine, lines: Iterable[Line]) -> tuple[Sequence[Memory], Batc
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not a memory.", line=number) from error
-    batch = Batch(memories=len(memories), links=links, last_line=number, ids=ids)
-    here = engine.known_ids(batch.brought(memories))
-    return [memory for memory in memories if memory.id not in here], batch
+    return memories, links, ids
 
 
 # --- values to JSON and back -----------------------------------------------------------------------------------------

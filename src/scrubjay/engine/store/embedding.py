@@ -330,54 +330,38 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
 
 
 def embed_ahead(
-    engine: Engine,
-    batches: Iterable[Sequence[Item]],
-    read: Callable[[Iterable[Item]], tuple[Sequence[Memory], Payload]],
+    engine: Engine, batches: Iterable[tuple[Sequence[Memory], Payload]]
 ) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
-    """Batches, read and with their texts embedded: the next ones in the background, while the caller writes this one.
+    """Batches with their texts embedded: the next ones in the background, while the caller writes this one.
 
-    There are always two, so that the embedder begins with one while it ends the other; without a model one is read
-    while the store writes. Only the caller's thread asks for batches: one that waits for input can be interrupted. An
-    error there or in reading is raised once all that came before it was given out.
+    There are always two, so that the embedder begins with one while it ends the other. An error in the source is raised
+    once all that came before it was given out.
     """
-    from concurrent.futures import CancelledError, ThreadPoolExecutor  # not for a search
+    if engine.parts.embedding.embedder is None:  # nothing takes long enough to be worth a thread
+        for memories, payload in batches:
+            yield memories, embed_at_leisure(engine, memories), payload
+        return
+    from concurrent.futures import ThreadPoolExecutor  # not for a search
 
-    embedding = engine.parts.embedding
-    left = threading.Event()
+    waiting: deque[tuple[Sequence[Memory], Future[Sequence[TextVectors]], Payload]] = deque()
 
-    def wanted(batch: Sequence[Item]) -> Iterator[Item]:
-        for item in embedding.giving_way(batch):
-            if left.is_set():
-                raise CancelledError
-            yield item
+    def given_out(left: int) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
+        while len(waiting) > left:
+            memories, texts, payload = waiting.popleft()
+            yield memories, texts.result(), payload
 
-    def ready(batch: Sequence[Item]) -> tuple[Sequence[Memory], Sequence[TextVectors], Payload]:
-        memories, payload = read(wanted(batch))
-        return memories, embed_at_leisure(engine, memories), payload
-
-    ahead = 1 if embedding.embedder is None else AHEAD
-    waiting: deque[Future[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]] = deque()
-    failed: Error | None = None
-    source = iter(batches)
-    pool = ThreadPoolExecutor(ahead, "ahead")
+    pool = ThreadPoolExecutor(AHEAD, "ahead")
     try:
-        while True:
-            try:
-                waiting.append(pool.submit(ready, next(source)))
-            except StopIteration:
-                break
-            except Error as error:
-                failed = error
-                break
-            if len(waiting) > ahead:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-        if failed is not None:
-            raise failed
+        try:
+            for memories, payload in batches:
+                waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
+                yield from given_out(AHEAD)
+        except Error:
+            yield from given_out(0)
+            raise
+        yield from given_out(0)
     finally:
-        # Whoever leaves early (an interrupt, a full disk) does not wait for what will not be written.
-        left.set()
+        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
