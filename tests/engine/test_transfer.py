@@ -15,6 +15,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.engine.transfer import BATCH_OF_TEXTS
 from scrubjay.errors import Conflict, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Request
+from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Caller, Kind, LinkKind, Memory, NewMemory, Role
 
@@ -429,3 +430,21 @@ def test_lines_are_asked_for_in_the_callers_thread_only(open_engine):
     open_engine(None).import_from(lines())
 
     assert asked == {threading.get_ident()}
+
+
+def test_an_interrupt_that_comes_with_the_commit_counts_the_batch_as_imported(open_engine, monkeypatch):
+    """Else whoever resumes as told would import it twice."""
+    jay, told, noted = open_engine(None), [], Connections.note_change
+
+    def interrupted(connections, *given):
+        noted(connections, *given)
+        if told:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connections, "note_change", interrupted)  # it comes right after a commit
+    with pytest.raises(KeyboardInterrupt):
+        jay.import_from(facts(3 * BATCH_OF_TEXTS), progress=told.append)
+    monkeypatch.undo()
+
+    assert told == [BATCH_OF_TEXTS, 2 * BATCH_OF_TEXTS]
+    assert jay.list(counted=True).total == 2 * BATCH_OF_TEXTS

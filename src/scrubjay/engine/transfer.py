@@ -99,9 +99,14 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         for known in here:
             fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
         links = _new_links(engine, batch.links)
-        written = engine.add_all(
-            [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
-        )
+        try:
+            written = engine.add_all(
+                [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
+            )
+        except KeyboardInterrupt:
+            if progress and engine.known_ids([*fresh][:1]):  # it came while the disk was waited for: they are in
+                progress(batch.last_line)
+            raise
         result = Imported(
             stored=result.stored + len(fresh),
             already_here=result.already_here + batch.memories - len(fresh),
