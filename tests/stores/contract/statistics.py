@@ -144,6 +144,21 @@ class StatisticsContract:
         store.flush_reads()
         assert got(store, memory.id).access_count == 3
 
+    def test_where_no_thread_can_be_started_reads_are_written_at_once(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory = put(store, some())
+
+        def refused(_thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refused)
+        store.tally.count({memory.id: 2}, at=later(1))
+        monkeypatch.undo()
+
+        assert not store.tally.waits
+        assert got(store, memory.id).access_count == 2
+
     def test_a_closed_store_leaves_no_thread_that_would_write_reads(self, store: Store, reopen: Reopen) -> None:
         memory = put(store, some())
         before = {*threading.enumerate()}

@@ -23,6 +23,7 @@ from scrubjay.values.times import milliseconds, moment
 KEPT_RECALLS = 10_000
 FLUSH_SECONDS = 5.0  # counted reads wait so long for a write to go along with …
 FLUSH_WAITING = 1_000  # … and no more of them than this: whoever counts the last one writes them
+PATIENCE_SECONDS = 1.0  # with another writer; whoever closes the store may have to wait as long
 HOUR = 3_600_000
 KEY, ACCESSED, COUNT = map(FIELDS.index, ("id", "accessed_at", "access_count"))  # the last two are neighbours
 
@@ -69,19 +70,28 @@ class Tally:
             if recall is not None:
                 self._recalls.append(recall)
             waiting = len(self._readings) + len(self._recalls)
-            if self._later is None:
-                self._later = threading.Timer(FLUSH_SECONDS, self._write_in_time)
-                self._later.daemon = True
-                self._later.start()
-        if waiting >= FLUSH_WAITING:
+            at_once = waiting >= FLUSH_WAITING or not self._are_seen_to()
+        if at_once:
             with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
                 self._flush(timeout_seconds=0.0)
+
+    def _are_seen_to(self) -> bool:
+        """Whether a thread will write what waits; none can be started where there are too many, or at the very end."""
+        if self._later is None:
+            later = threading.Timer(FLUSH_SECONDS, self._write_in_time)
+            later.daemon = True
+            try:
+                later.start()
+            except RuntimeError:
+                return False
+            self._later = later
+        return True
 
     def _write_in_time(self) -> None:
         with self._lock:
             self._later = None
         with suppress(StorageError):  # the next read that is counted sees to it again
-            self._flush(timeout_seconds=FLUSH_SECONDS)
+            self._flush(timeout_seconds=PATIENCE_SECONDS)
 
     def close(self) -> None:
         """No thread is left waiting; what is not yet written is up to the caller."""
