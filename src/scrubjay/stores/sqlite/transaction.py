@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -631,8 +631,10 @@ class SqliteTransaction(SqliteReads, Transaction):
         try:
             insert(self._con, "memories", tuple(rows[0]), [columns.values() for columns in rows])
         except apsw.ConstraintError:  # looking before each of them would take longer
-            for memory, columns in zip(memories, rows, strict=True):
+            for memory, columns in zip(memories, rows, strict=True):  # one by one: two of them may want the same path
                 self._check_path(memory, columns["space"])
+                with suppress(apsw.ConstraintError):  # a statement before the one that failed has written it
+                    self._insert(columns)
             raise
 
     @contextmanager
