@@ -368,39 +368,6 @@ def test_where_too_few_pass_the_table_filters_for_a_while(mostly_one_space):
     assert list(waiting.values()) == [large.FILTERED - 1]
 
 
-@pytest.mark.parametrize("sight", [Sight.ALL, Sight.SHARED])
-def test_near_ones_are_hardly_ever_missed_by_who_cares_for_no_others(mostly_one_space, sight):
-    audience, asked = Audience("ann", (Scope("default", sight),)), {"now": NOW, "limit": 16}
-    found = expected = 0
-    for query in by_topic(150, seed=7):
-        near = mostly_one_space.nearest(query, Filter(), audience, **asked, at_least=large.CLOSE)
-        with mostly_one_space._reading() as con:
-            exact = scan(con, query, restricted(con, Filter(), audience, now=NOW), 16).matches()
-        wanted = {match.memory for match in exact if match.score >= large.CLOSE}
-        found, expected = found + len(wanted & {match.memory for match in near}), expected + len(wanted)
-
-    assert expected > 150
-    assert found >= 0.995 * expected
-
-
-def test_where_one_of_the_nearest_does_not_pass_all_candidates_are_checked_for_a_while(mostly_one_space, monkeypatch):
-    checked = []
-    passing = Recent.passing
-    monkeypatch.setattr(Recent, "passing", lambda *given: checked.append(1) or passing(*given))
-    mostly_one_space._indexes[None]._unfiltered = Unfiltered(mostly_one_space._indexes[None]._recent)
-    audience, asked = Audience("ann", (Scope("default", Sight.ALL),)), {"now": NOW, "limit": 9, "at_least": 0.72}
-    vectors = by_topic(3_000, seed=4)
-
-    mostly_one_space.nearest(vectors[0], Filter(), audience, **asked)  # is elsewhere itself
-    assert len(checked) == 1
-    mostly_one_space.nearest(vectors[7], Filter(), audience, **asked)
-    assert len(checked) == 2
-    mostly_one_space._indexes[None]._unfiltered._checked.clear()
-    passed = [query for query in vectors[3:60] if mostly_one_space.nearest(query, Filter(), audience, **asked)]
-
-    assert len(checked) < len(passed)
-
-
 # --- the life of a table ---------------------------------------------------------------------------------------------
 
 
@@ -476,18 +443,16 @@ def exchange_rows(store: SqliteStore, one: Memory) -> None:
 ACTS = (hide, put_elsewhere, archive, erase, make_longer, make_the_last_longer, add_another, exchange_rows)
 
 
-@pytest.mark.parametrize("at_least", [-1.0, large.CLOSE], ids=["any", "near ones only"])
 @pytest.mark.parametrize("as_dear", [0, 10**6], ids=["each is looked for", "all are read at once"])
-def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store, monkeypatch, as_dear, at_least):
+def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store, monkeypatch, as_dear):
     """Where vectors are and which memories pass is remembered, and nothing but vectors read of most candidates."""
     for module in (large, vector_cache):
         monkeypatch.setattr(module, "AS_DEAR", as_dear)
-    for name in ("LOOKED_THROUGH", "CLOSE_LOOKED_THROUGH"):
-        monkeypatch.setattr(large, name, 100)  # all lists, so that none is missed
+    monkeypatch.setattr(large, "LOOKED_THROUGH", 100)  # all lists, so that none is missed
     create_spaces(store, "work")
     memories = fill(store, 1_100)
     tend(store)
-    audience, asked = Audience("ann", (Scope("default", Sight.SHARED),)), {"now": NOW, "limit": 9, "at_least": at_least}
+    audience, asked = Audience("ann", (Scope("default", Sight.SHARED),)), {"now": NOW, "limit": 9}
 
     for turn in range(42):
         one: Memory | None = memories[20 * turn + 5]

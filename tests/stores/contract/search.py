@@ -329,14 +329,6 @@ class SearchContract:
         assert ids(found) == ["near", "middle"]
         assert [match.score for match in found] == pytest.approx([0.9, 0.4], abs=CLOSE)
 
-    def test_who_cares_for_near_ones_only_finds_them_all_the_same(self, store: Store) -> None:
-        for name, cosine in {"far": -0.2, "near": 0.9, "middle": 0.8}.items():
-            put(store, some(id=name), [at_cosine(cosine)])
-
-        found = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=3, at_least=0.7)
-
-        assert ids(found)[:2] == ["near", "middle"]
-
     def test_a_memory_counts_once_and_by_its_best_part(self, store: Store) -> None:
         put(store, some(id="long"), [at_cosine(c) for c in (0.1, 0.8, 0.7, 0.6, 0.5)])
         put(store, some(id="short"), [at_cosine(0.65)])

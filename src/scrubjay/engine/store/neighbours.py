@@ -63,7 +63,7 @@ def find_neighbours(
     if vector is None:
         return Neighbours()
     reads, deadline, memories_only = engine.records, monotonic() + wait_seconds, Filter(kinds=frozenset({Kind.MEMORY}))
-    matches = reads.nearest(vector, memories_only, audience, now=engine.now(), limit=MOST, at_least=NEAR)
+    matches = reads.nearest(vector, memories_only, audience, now=engine.now(), limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != memory.id}
     if not cosines:
         return Neighbours()

@@ -196,7 +196,6 @@ class PostgresReads(Reads):
         now: datetime,
         limit: int,
         model: str | None = None,
-        at_least: float = -1.0,  # noqa: ARG002 -- nothing is left out for it
     ) -> List[Match]:
         restriction = restricted(filter, audience, now=now)
         if restriction is None:

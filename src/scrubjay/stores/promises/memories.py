@@ -251,12 +251,10 @@ class Reads(ABC):
         now: datetime,
         limit: int,
         model: str | None = None,
-        at_least: float = -1.0,
     ) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once.
 
         `model`, the fingerprint of a second model, asks its vectors instead: memories that have none are left out.
-        `at_least` is the cosine from which on the caller cares: of what is further away some may be missing.
         """
 
     def match_and_nearest(

@@ -62,14 +62,7 @@ class SqliteReads(Reads):
 
     @abstractmethod
     def _nearest(
-        self,
-        con: apsw.Connection,
-        vector: Vector,
-        restriction: Restriction,
-        limit: int,
-        *,
-        model: str | None,
-        at_least: float,
+        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
     ) -> List[Match]:
         """Search by meaning on this connection."""
 
@@ -198,13 +191,10 @@ class SqliteReads(Reads):
         now: datetime,
         limit: int,
         model: str | None = None,
-        at_least: float = -1.0,
     ) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            if restriction is None:
-                return []
-            return self._nearest(con, vector, restriction, limit, model=model, at_least=at_least)
+            return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         from scrubjay.stores.sqlite.vectors.exact import best_cosines

@@ -97,16 +97,9 @@ class SqliteStore(SqliteReads, Store):
         return self._connections.reading()
 
     def _nearest(
-        self,
-        con: apsw.Connection,
-        vector: Vector,
-        restriction: Restriction,
-        limit: int,
-        *,
-        model: str | None,
-        at_least: float,
+        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
     ) -> List[Match]:
-        return self._index(model).nearest(con, vector, restriction, limit, at_least=at_least).matches()
+        return self._index(model).nearest(con, vector, restriction, limit).matches()
 
     def candidates(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int

@@ -98,14 +98,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             self.gathered.pop(0)()
 
     def _nearest(
-        self,
-        con: apsw.Connection,
-        vector: Vector,
-        restriction: Restriction,
-        limit: int,
-        *,
-        model: str | None,
-        at_least: float,  # noqa: ARG002
+        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
     ) -> List[Match]:
         from scrubjay.stores.sqlite.vectors.exact import scan
 

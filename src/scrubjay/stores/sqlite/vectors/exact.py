@@ -49,11 +49,8 @@ class VectorIndex(ABC):
         self.scopes = Scopes()
 
     @abstractmethod
-    def nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, at_least: float = -1.0
-    ) -> Near:
-        """The memories whose best part is nearest, each once, best first; equal ones newest first. Some may be missing
-        that are further away than `at_least`."""
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
+        """The memories whose best part is nearest, each once, best first; equal ones newest first."""
 
     def scope(self, con: apsw.Connection, dimension: int, restriction: Restriction) -> Ints | None:  # noqa: ARG002
         """All memories that a restriction admits, if they are few in a large store."""
@@ -178,15 +175,7 @@ class ExactIndex(VectorIndex):
         self._lock = threading.Lock()  # searches take turns: one at a time saturates the memory bus already
         self._cache: Cache | None = None
 
-    def nearest(
-        self,
-        con: apsw.Connection,
-        vector: Vector,
-        restriction: Restriction,
-        limit: int,
-        *,
-        at_least: float = -1.0,  # noqa: ARG002
-    ) -> Near:
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
         with self._lock:
             cache = self._current(con, len(vector))
             if cache is not None:

@@ -23,7 +23,7 @@ import numpy as np
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, Value, among, is_small, looked_up, members
-from scrubjay.stores.sqlite.postings import distinct, numbers_in
+from scrubjay.stores.sqlite.postings import numbers_in
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import to_floats
@@ -37,8 +37,6 @@ from scrubjay.values.memory import Candidates, Glimpses, Sketch
 RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that were asked for lately
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
 LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, three would miss one in twenty
-CLOSE = 0.72  # cosine; of real texts that are as near, 996 to 998 in 1,000 are found …
-CLOSE_LOOKED_THROUGH = 3.5  # … in so few lists, instead of 998 to 999
 MOST_CANDIDATES = 20_000  # if more were needed, the scope is small enough to be read
 SPARE = 16  # of so many candidates one more is asked for where filters are left out
 FILTERED = 200  # questions that are filtered by the table after one for which too few have passed
@@ -126,19 +124,13 @@ class Recent(ExactIndex):
         """The same of many, in order, of which nearly all are expected to pass: the rest of a memory is read only of
         those that are near."""
         if FAR_FEWER * limit < len(memories):
-            found = self.front_of(con, vector, memories, limit, restriction)
+            with self._lock:
+                cache = self._current(con, len(vector))
+                nearest = memories if cache is None else cache.nearest_of(con, vector, memories, limit)
+            found = self.among(con, vector, nearest, limit, restriction)
             if found is None or len(found.scores) == limit:
                 return found
         return self.among(con, vector, memories, limit, restriction)
-
-    def front_of(
-        self, con: apsw.Connection, vector: Vector, memories: Ints, limit: int, restriction: Restriction
-    ) -> Near | None:
-        """Of the nearest of these memories, given in order, those that pass."""
-        with self._lock:
-            cache = self._current(con, len(vector))
-            nearest = memories if cache is None else cache.nearest_of(con, vector, memories, limit)
-        return self.among(con, vector, nearest, limit, restriction)
 
     def passing(
         self, con: apsw.Connection, dimension: int, table: vec1.Table, restriction: Restriction, rows: Sequence[int]
@@ -199,37 +191,13 @@ class Recent(ExactIndex):
         return cache
 
 
-class Heeded(dict[Hashable, int]):
-    """Kinds of restriction of which something was seen, and for how many questions that is still heeded."""
-
-    def note(self, which: Hashable) -> None:
-        if len(self) >= MOST_NOTED:
-            self.clear()
-        self[which] = FILTERED
-
-    def knows(self, which: Hashable) -> bool:
-        return self.get(which, 0) > 0
-
-    def heeds(self, which: Hashable) -> bool:
-        """Whether it is known; one question less."""
-        known = self.knows(which)
-        if known:
-            self[which] -= 1
-        return known
-
-
-def _kind_of(restriction: Restriction) -> Hashable:
-    return restriction.views, restriction.states, restriction.kinds, restriction.expired
-
-
 class Unfiltered:
     """Candidates without the table's filters: each is compared with every code, though of most stores nearly all is
     active and in one space. Some more are asked for and those that do not pass are left out, which gives the same."""
 
     def __init__(self, recent: Recent) -> None:
         self._recent = recent
-        self._filtered = Heeded()  # of which too few passed
-        self._checked = Heeded()  # of which one of the nearest did not pass
+        self._filtered: dict[Hashable, int] = {}  # of which too few passed, and for how many questions that is heeded
 
     def candidates(
         self,
@@ -242,40 +210,23 @@ class Unfiltered:
         lists: int,
     ) -> list[int] | None:
         """What the function of this name gives; None if too few pass, which is known only afterwards."""
-        which = _kind_of(restriction)
-        if restriction.selects or self._filtered.heeds(which):
+        which = (restriction.views, restriction.states, restriction.kinds, restriction.expired)
+        if restriction.selects or self._is_filtered(which):
             return None
         rows = _rows(con, table, vector, depth=depth + depth // SPARE, lists=lists)
         passed = self._recent.passing(con, len(vector), table, restriction, rows)
         if len(passed) >= depth:
             return passed[:depth]
-        self._filtered.note(which)
+        if len(self._filtered) >= MOST_NOTED:
+            self._filtered.clear()
+        self._filtered[which] = FILTERED
         return None
 
-    def nearest(
-        self,
-        con: apsw.Connection,
-        table: vec1.Table,
-        vector: Vector,
-        restriction: Restriction,
-        limit: int,
-        *,
-        depth: int,
-        lists: int,
-    ) -> Near | None:
-        """The nearest of so many candidates, if every one of them passes: then so do nearly all candidates, and none of
-        the others has to be looked at. None if not."""
-        which = _kind_of(restriction)
-        if restriction.selects or self._filtered.knows(which) or self._checked.heeds(which):
-            return None
-        memories = _memories_of(_rows(con, table, vector, depth=depth + depth // SPARE, lists=lists))
-        if len(memories) <= FAR_FEWER * limit:
-            return None
-        found = self._recent.front_of(con, vector, memories, limit, restriction)
-        if found is not None and len(found.scores) == limit:
-            return found
-        self._checked.note(which)
-        return None
+    def _is_filtered(self, which: Hashable) -> bool:
+        left = self._filtered.get(which, 0)
+        if left:
+            self._filtered[which] = left - 1
+        return left > 0
 
 
 class Vec1Index(VectorIndex):
@@ -334,16 +285,12 @@ class Vec1Index(VectorIndex):
         known = self._recent.cosines(con, vector, ids)
         return self._exact.cosines(con, vector, ids) if known is None else known
 
-    def nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, *, at_least: float = -1.0
-    ) -> Near:
+    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
         within = self.scope(con, len(vector), restriction)
         near = None if within is None else self._recent.among(con, vector, within, limit)
-        return self._by_table(con, vector, restriction, limit, at_least) if near is None else near
+        return self._by_table(con, vector, restriction, limit) if near is None else near
 
-    def _by_table(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, at_least: float = -1.0
-    ) -> Near:
+    def _by_table(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
         table = self._table(con, len(vector))
         if table is not None:
             try:
@@ -355,7 +302,6 @@ class Vec1Index(VectorIndex):
                         vector,
                         restriction,
                         limit,
-                        close=at_least >= CLOSE,
                         recent=self._recent,
                         unfiltered=self._unfiltered,
                         scope=self.scopes.members(con, restriction) if known else None,
@@ -393,23 +339,18 @@ def near(
     restriction: Restriction,
     limit: int,
     *,
-    close: bool,
     recent: Recent,
     unfiltered: Unfiltered,
     scope: Ints | None,
 ) -> Near | None:
     """The nearest among enough candidates; None if too many would be needed. `scope` is all that the restriction may
-    admit, if that is known; `close`: only what is nearer than `CLOSE` matters."""
-    wanted, times = max(CANDIDATES, limit + limit // 4), CLOSE_LOOKED_THROUGH if close else LOOKED_THROUGH
-    depth, lists = wanted, min(table.buckets, int(times * isqrt(table.buckets)))
+    admit, if that is known."""
+    wanted = max(CANDIDATES, limit + limit // 4)
+    depth, lists = wanted, min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     if scope is not None:
         depth = max(depth, _deep_enough(wanted, max(len(scope), 1) / _memories(con)))
         if depth > MOST_CANDIDATES:  # few are meant: their own vectors are read sooner
             return recent.among(con, vector, scope, limit, restriction)
-    if close and not restriction.by_rows:
-        nearest = unfiltered.nearest(con, table, vector, restriction, limit, depth=depth, lists=lists)
-        if nearest is not None:
-            return nearest
     while depth <= MOST_CANDIDATES:
         rowids = unfiltered.candidates(con, table, vector, restriction, depth=depth, lists=lists)
         if rowids is None:
@@ -418,9 +359,13 @@ def near(
         if all_of_them and lists < table.buckets:
             lists = table.buckets  # others may be in those that were passed over
             continue
-        memories = _memories_of(rowids)
+        memories = np.array(sorted({row // vec1.PARTS for row in rowids}), np.int64)
         if restriction.by_rows:  # the table's numbers do not say all
-            memories = _admitted(con, restriction, memories, scope)
+            if scope is not None:
+                memories = memories[np.isin(memories, scope)]
+            else:
+                passing = sqlite_words.admitted(con, restriction, memories.tolist())
+                memories = np.fromiter((seq for seq, *_ in passing), np.int64)
             found = recent.among(con, vector, memories, max(wanted, limit), restriction)
         else:
             found = recent.few_among(con, vector, memories, limit, restriction)
@@ -431,19 +376,6 @@ def near(
             return found.best(limit)
         depth = max(2 * depth, _deep_enough(wanted, max(len(found.scores), 1) / len(rowids)))
     return None
-
-
-def _admitted(con: apsw.Connection, restriction: Restriction, memories: Ints, scope: Ints | None) -> Ints:
-    """Those of these memories that the restriction may admit; `scope` is all of them, if that is known."""
-    if scope is not None:
-        return memories[np.isin(memories, scope)]
-    passing = sqlite_words.admitted(con, restriction, memories.tolist())
-    return np.fromiter((seq for seq, *_ in passing), np.int64)
-
-
-def _memories_of(rows: Sequence[int]) -> Ints:
-    """In order, each once."""
-    return distinct(np.array(rows, np.int64) // vec1.PARTS)
 
 
 def _deep_enough(wanted: int, share: float) -> int:
