@@ -152,8 +152,7 @@ _known_stems: dict[str, str] = {}  # of words that were asked for; the same in e
 
 
 READ_FOR_FEW = 30_000  # rows of words that are read for a question to few memories, if the next may have them too
-READ_AT_ONCE = 20_000  # rows of which those with a word are read, and so counted; of more, words are counted first, …
-# … unless those with a word will be read anyway.
+READ_AT_ONCE = 20_000  # rows, up to which those with a word are read to count them; of more, if they will be weighed
 SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
 
 HOT = Index("words", "vocabulary", 0)
