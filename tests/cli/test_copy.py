@@ -64,6 +64,17 @@ def test_a_password_is_never_shown(call, stored, home):
     assert "hunter2" not in done.err + done.out
 
 
+def test_a_copy_that_is_complete_is_only_compared_and_says_so(call, stored, home, tmp_path):
+    stored("User lives in Seattle")
+    addresses = str(home / "memories.db"), str(tmp_path / "copy.db")
+    call("copy", *addresses)
+
+    done = call("copy", *addresses)
+
+    assert done.code == 0
+    assert "Already copied: 1 memory and 1 vector; both sides are identical." in done.err
+
+
 # --- killed in the middle --------------------------------------------------------------------------------------------
 
 # The real command, which kills itself at the given point: before a row is written, among the rows, among the checks.
@@ -92,6 +103,35 @@ copying.copy(one, other, report)
 def killed(source: str, target: str, at: int, environment) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, source, target, str(at)], env=environment, timeout=240)
     assert done.returncode == -signal.SIGKILL
+
+
+# The real command, interrupted when it is about to copy rows.
+INTERRUPTED = """
+import os, signal, sys
+from scrubjay.cli.main import main
+from scrubjay.stores import copying
+
+def stop(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs tests in the background may have it ignored
+copying._taken_in = stop
+sys.argv = ["scrubjay", "copy", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_an_interrupted_copy_says_how_to_go_on(call, stored, home, tmp_path, environment):
+    stored("User lives in Seattle")
+    addresses = str(home / "memories.db"), str(tmp_path / "copy.db")
+    command = [sys.executable, "-c", INTERRUPTED, *addresses]
+
+    done = subprocess.run(command, env=environment, timeout=240, capture_output=True, text=True)
+
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[-2:] == ["To resume, run the same command again.", "Interrupted."]
+    assert "1 memory and 1 vector copied; both sides are identical." in call("copy", *addresses).err
 
 
 def opened(url: str):

@@ -66,6 +66,13 @@ def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call
     assert sorted(contents) == sorted(one["content"] for one in many)
 
 
+def test_an_import_that_would_begin_behind_the_last_line_says_so(call, lines):
+    done = call("import", lines(TEA, TEA), "--from-line", "7")
+
+    assert (done.code, done.out) == (0, "0 memories and 0 links imported.\n")
+    assert "The file has only 2 lines." in done.err
+
+
 @pytest.mark.parametrize(
     ("quota", "said"),
     [

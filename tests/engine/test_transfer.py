@@ -120,6 +120,24 @@ def test_every_field_travels(jay, other, clock):
     assert [link.kind for link in other.links(new.id)] == ["supersedes"]
 
 
+def test_two_imports_of_the_same_lines_at_once_bring_each_memory_once(jay, other, monkeypatch):
+    """The other one comes after the first has looked which of them are here, and before it writes."""
+    jay.store_many({"content": f"memory {number}"} for number in range(3))
+    lines = through_json(jay.export())
+    write = type(other).add_all
+
+    def beaten(engine, *given, **named):
+        monkeypatch.setattr(type(other), "add_all", write)
+        assert other.import_from(lines[:2]).stored == 1
+        return write(engine, *given, **named)
+
+    monkeypatch.setattr(type(other), "add_all", beaten)
+    result = other.import_from(lines)
+
+    assert (result.stored, result.already_here) == (2, 1)
+    assert other.list(counted=True).total == 3
+
+
 def test_importing_twice_changes_nothing(jay, other):
     jay.store_many({"content": f"memory {number}"} for number in range(100))
     lines = through_json(jay.export())

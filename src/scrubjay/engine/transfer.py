@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import embedding, intake, names
-from scrubjay.errors import Error, InvalidInput
+from scrubjay.errors import Conflict, Error, InvalidInput
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
@@ -40,6 +40,7 @@ from scrubjay.values.times import iso, parse_time, read_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.store.history import TextVectors
 
 FORMAT = 1
 PAGE = 500
@@ -94,15 +95,10 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         return kept
     result = Imported()
     for memories, texts, batch in embedding.embed_ahead(engine, _batches(engine, lines)):
-        here = engine.known_ids(batch.brought(memories))  # once more: an earlier batch may have brought one
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
-        for known in here:
-            fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
         links = _new_links(engine, batch.links)
         try:
-            written = engine.add_all(
-                [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
-            )
+            written = _add_unknown(engine, fresh, links, batch.ids)
         except KeyboardInterrupt:
             if progress and engine.known_ids([*fresh][:1]):  # it came while the disk was waited for: they are in
                 progress(batch.last_line)
@@ -117,6 +113,23 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         if progress:
             progress(batch.last_line)
     return result if engine.request is None else engine.transact(Imported, lambda _tx: result)
+
+
+def _add_unknown(
+    engine: Engine, fresh: dict[str, tuple[Memory, TextVectors]], links: Sequence[Link], ids: Set[str]
+) -> int:
+    """Write these memories and take out of them those that are here already, which is looked for if they came with one
+    of these ids; how many links were written."""
+    while True:
+        for known in engine.known_ids([one for one in fresh if one in ids]):
+            fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
+        try:
+            return engine.add_all(
+                [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
+            )
+        except Conflict:
+            if fresh.keys().isdisjoint(engine.known_ids([one for one in fresh if one in ids])):
+                raise  # else another import has brought one since
 
 
 def _new_links(engine: Engine, links: Sequence[Link]) -> list[Link]:
@@ -135,9 +148,6 @@ class Batch:
     last_line: int
     ids: Set[str]  # that lines have; no memory has one of those that are made here
 
-    def brought(self, memories: Sequence[Memory]) -> list[str]:
-        return [memory.id for memory in memories if memory.id in self.ids]
-
 
 def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
     size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
@@ -145,7 +155,7 @@ def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tup
     while batch := list(islice(numbered, size)):
         memories, links, ids = _read(engine, batch)
         read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids)
-        here = engine.known_ids(read.brought(memories))
+        here = engine.known_ids([memory.id for memory in memories if memory.id in ids])
         yield [memory for memory in memories if memory.id not in here], read
 
 

@@ -249,7 +249,7 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
         the two changed since it was finished
     :raises StorageDamaged: if the two sides differ at the end
     """
-    if target.progress() is None and target.origin == source.origin:
+    if is_complete(source, target):
         return _still_the_same(source, target, report)
     clock = _clock(source)
     done = _progress(source, target, clock)
@@ -268,6 +268,11 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
     counts = _verified(source, target, report)
     target.release()
     return counts
+
+
+def is_complete(source: Copyable, target: Copyable) -> bool:
+    """Whether one was copied into the other before, to the end."""
+    return target.progress() is None and target.origin == source.origin
 
 
 def _taken_in(source: Copyable, target: Copyable, report: Progress, clock: int, done: Done) -> Done:

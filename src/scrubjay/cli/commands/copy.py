@@ -45,10 +45,17 @@ def copy(session: Session, source: str, target: str) -> None:
         closing(open_store(addresses[1], unfinished=True)) as other,
         progress("Copying", shown=not session.as_json) as report,
     ):
-        counts = copying.copy(copyable(one), copyable(other), lambda _table, done, of: report(done, of))
+        sides = copyable(one), copyable(other)
+        complete = copying.is_complete(*sides)
+        try:
+            counts = copying.copy(*sides, lambda _table, done, of: report(done, of))
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note("To resume, run the same command again.")
+            raise
     if session.as_json:
         print_json({"copied": counts, "verified": True})
     else:
         memories = counted(counts["memories"], "memory", "memories")
         vectors = counted(counts["vectors"], "vector", "vectors")
-        note(f"{memories} and {vectors} copied; both sides are identical.", session)
+        copied = f"Already copied: {memories} and {vectors}" if complete else f"{memories} and {vectors} copied"
+        note(f"{copied}; both sides are identical.", session)

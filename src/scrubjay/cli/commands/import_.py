@@ -87,6 +87,8 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
         print_json(as_json(result, elsewhere))
         return
     click.echo(told(result, elsewhere))
+    if 1 < from_line > reader.number:
+        note(f"The file has only {counted(reader.number, 'line', 'lines')}.", session)
     if result.stored and not now:
         note(
             "Found by words now, and by meaning once a server, or `scrubjay doctor --rebuild`, has embedded them.",
@@ -145,6 +147,7 @@ class Lines:
 
     def __init__(self, stream: IO[bytes], from_line: int) -> None:
         self.bytes_read = 0
+        self.number = 0  # of the last line that was read
         self.ids: list[str] = []  # the first ones, to say where they were already
         self._stream = stream
         self._from_line = from_line
@@ -158,9 +161,8 @@ class Lines:
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
         """:raises InvalidInput: naming the first line that is not JSON"""
-        number = 0
         while line := self._stream.readline(LONGEST_LINE + 1):
-            number += 1
+            self.number = number = self.number + 1
             self.bytes_read += len(line)
             if len(line) > LONGEST_LINE:
                 raise InvalidInput(f"Line {number} is longer than any memory can be.", line=number)
