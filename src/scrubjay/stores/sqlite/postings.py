@@ -14,7 +14,7 @@ import json
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -196,17 +196,17 @@ class Postings:
         firsts = _firsts(rows)
         return Weights(rows[firsts], np.add.reduceat(weights[order], firsts) if len(rows) else weights)
 
-    def holding(self, stem: str, memories: Iterable[int], version: int) -> list[int] | None:
-        """Those of these memories that hold a word, if its rows are kept."""
+    def holding(self, stems: Iterable[str], memories: Collection[int], version: int) -> dict[str, list[int]]:
+        """Those of these memories that hold each of these words, as far as their rows are kept."""
         with self._lock:
-            known = self._known(stem, None) if version == self._version else None
-        if known is None:
-            return None
-        wanted = np.fromiter(memories, np.int64)
-        wanted.sort()
-        first, past = known.rows.searchsorted(wanted << 8), known.rows.searchsorted((wanted + 1) << 8)
-        holding: list[int] = wanted[first < past].tolist()
-        return holding
+            known = {stem: self._known(stem, None) for stem in stems} if version == self._version else {}
+        wanted = np.fromiter(memories, np.int64, len(memories))
+        first, past = wanted << 8, (wanted + 1) << 8
+        return {
+            stem: wanted[one.rows.searchsorted(first) < one.rows.searchsorted(past)].tolist()
+            for stem, one in known.items()
+            if one is not None
+        }
 
     def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held]:
         average = _average(seen)

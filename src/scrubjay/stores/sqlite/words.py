@@ -420,17 +420,19 @@ def words_held(
         return {}
     held: dict[str, dict[str, None]] = {}
     for index in (HOT, ARCHIVED):
-        if not (indexed := _totals(con, index)[0]):
+        indexed, _, version = _totals(con, index)
+        if not indexed:
             continue  # most stores have archived nothing
-        counts = _common_remembered(con, stems.values(), indexed, partial(vocabulary, con, index), index)
-        known = postings if index is HOT else None
+        known = postings.holding(stems.values(), wanted, version) if postings is not None and index is HOT else {}
+        others = [stem for stem in stems.values() if stem not in known]
+        counts = _common_remembered(con, others, indexed, partial(vocabulary, con, index), index) if others else {}
         for word, stem in stems.items():
-            found: Iterable[int] | None = None if known is None else known.holding(stem, wanted, _totals(con, HOT)[2])
-            if found is None and stem in counts:
+            found: Iterable[int] = known.get(stem, ())
+            if stem in counts:
                 # One look through all rows that hold a word, or, if there are very many of them, one for each memory.
                 common = counts[stem] > SCANNED * len(wanted)
                 found = _memories_with(con, word, wanted, index, each=common)
-            for seq in found or ():
+            for seq in found:
                 held.setdefault(wanted[seq], {})[word] = None
     return {memory: tuple(words) for memory, words in held.items()}
 

@@ -324,8 +324,10 @@ class Cache:
 
     def _known(self, ids: Sequence[str]) -> Ints | None:
         """A row of each of these memories, unless one of them is not known here."""
-        rows = [*map(self._row_of.get, ids)]
-        return None if None in rows else np.array(rows, np.int64)
+        try:
+            return np.fromiter(map(self._row_of.__getitem__, ids), np.int64, len(ids))
+        except KeyError:
+            return None
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
         numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())
