@@ -181,8 +181,12 @@ def best_first(scores: Column, similarities: Column) -> list[int]:
     """The rows in order; where scores are equal, the nearer one comes first."""
     import numpy as np
 
-    order: list[int] = np.lexsort((-similarities, -scores)).tolist()
-    return order
+    order = (-scores).argsort()
+    ordered = scores[order]
+    if (ordered[1:] == ordered[:-1]).any():  # hardly ever, and one column is sorted in half the time of two
+        order = np.lexsort((-similarities, -scores))
+    rows: list[int] = order.tolist()
+    return rows
 
 
 def rank(

@@ -174,7 +174,7 @@ class Event(NamedTuple):
     before: bool
 
 
-def event(question: str) -> Event | None:
+def event_of(question: str) -> Event | None:
     """What the question asks about the time before or after of: "before the move", "seit meinem Umzug"."""
     text = question[:LONGEST]
     found = None if RELATIONS.isdisjoint(words_of(text)) else EVENT.search(text)

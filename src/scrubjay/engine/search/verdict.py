@@ -147,8 +147,9 @@ def _background() -> dict[str, Any]:
 def english(text: str) -> bool:
     """Whether a text looks like English; a few words without any sign of another language do."""
     words = words_of(text)
-    foreign = 0 if text.isascii() else sum(not word.isascii() for word in words)
-    return foreign * 10 <= len(words) and (len(words) < 5 or not STOP_WORDS.isdisjoint(words))
+    if not text.isascii() and 10 * sum(not word.isascii() for word in words) > len(words):
+        return False
+    return len(words) < 5 or not STOP_WORDS.isdisjoint(words)
 
 
 # --- words that must count -------------------------------------------------------------------------------------------
@@ -297,7 +298,7 @@ def _before(words: Sequence[str]) -> dict[str, set[str]]:
     """By its stem, what each word follows that says something; both with three letters or more."""
     found: dict[str, set[str]] = {}
     for one, other in pairwise(words):
-        if min(len(one), len(other)) > 2 and STOP_WORDS.isdisjoint((one, other)):
+        if len(one) > 2 < len(other) and one not in STOP_WORDS and other not in STOP_WORDS:
             found.setdefault(other[:STEM], set()).add(one[:STEM])
     return found
 

@@ -15,6 +15,7 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -262,7 +263,7 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen | None = None) 
     rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
     ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
     rows &= (1 << WHICH) - 1
-    return list(zip(np.split(rows, ends), np.split(counts, ends), strict=True))
+    return [(rows[first:end], counts[first:end]) for first, end in pairwise((0, *ends.tolist(), len(rows)))]
 
 
 def _added(con: apsw.Connection, last: int) -> list[Added]:
@@ -354,7 +355,7 @@ class Lengths:
     def of(self, rows: Ints, usual: float) -> Floats:
         """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
         lengths = self._first.take(rows >> 8, mode="clip").astype(np.float64)
-        further = np.flatnonzero(rows & 255)
+        further = (rows & 255).nonzero()[0]
         if len(further):
             at = self._further_rows.searchsorted(rows[further])
             known = np.append(self._further_rows, UNKNOWN)[at] == rows[further]

@@ -482,7 +482,7 @@ class Cache:
 def memories_of(weighed: Weighed) -> tuple[Ints, Scores]:
     """The memories that words found, each once, with their scores: what `Weighed.scores` says."""
     rows = np.asarray(weighed.rows, np.int64)
-    memories, scores = rows >> 8, np.round(np.asarray(weighed.weights, np.float64) / weighed.best, DECIMALS)
+    memories, scores = rows >> 8, (np.asarray(weighed.weights, np.float64) / weighed.best).round(DECIMALS)
     if (rows & 255).any():  # some are long
         memories, firsts = np.unique(memories, return_index=True)
         scores = scores[firsts]
