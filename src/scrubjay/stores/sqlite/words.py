@@ -23,7 +23,7 @@ import apsw
 from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Restriction, Value, among, change_of, looked_up, seen
 from scrubjay.stores.tables.sql import Condition, View
-from scrubjay.stores.tables.stems import stems
+from scrubjay.stores.tables.stems import stem_of
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Column, Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
@@ -297,7 +297,7 @@ def _by_postings(
     all_rows, all_words, version = _totals(con, HOT)
     if shown.everything:
         shown = shown._replace(views=None, words=all_words)
-    heavy = {stem: weights[word] for word, stem in stems(weights).items()}
+    heavy = {stem_of(word): weight for word, weight in weights.items()}
     again = postings.hold(con, all_rows, version) and few
     if within is not None and not again and not postings.keeps(heavy, shown):
         return None
@@ -394,9 +394,9 @@ def rarities(
     if not words:
         return {}
     shown = _seen(con, views, HOT, sees_all=sees_all)
-    by_word = stems(words)
-    known = _rows_with(con, {stem: word for word, stem in by_word.items()}, shown, _counting(con, HOT, postings), HOT)
-    return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in by_word.items()}
+    stems = {word: stem for word in words if (stem := stem_of(word))}
+    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, _counting(con, HOT, postings), HOT)
+    return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 
 
 def numbers_of(con: apsw.Connection, ids: Sequence[str]) -> dict[int, str]:
@@ -413,18 +413,18 @@ def words_held(
     con: apsw.Connection, text: str, wanted: Mapping[int, str], postings: Postings | None = None
 ) -> dict[str, tuple[str, ...]]:
     """For each memory, by its number, the words of the text that it holds. What `postings` have is not looked for."""
-    by_word = stems(query_words(text))
-    if not by_word or not wanted:
+    stems = {word: stem for word in query_words(text) if (stem := stem_of(word))}
+    if not stems or not wanted:
         return {}
     held: dict[str, dict[str, None]] = {}
     for index in (HOT, ARCHIVED):
         indexed, _, version = _totals(con, index)
         if not indexed:
             continue  # most stores have archived nothing
-        known = postings.holding(by_word.values(), wanted, version) if postings is not None and index is HOT else {}
-        others = [stem for stem in by_word.values() if stem not in known]
+        known = postings.holding(stems.values(), wanted, version) if postings is not None and index is HOT else {}
+        others = [stem for stem in stems.values() if stem not in known]
         counts = _common_remembered(con, others, indexed, partial(vocabulary, con, index), index) if others else {}
-        for word, stem in by_word.items():
+        for word, stem in stems.items():
             found: Iterable[int] = known.get(stem, ())
             if stem in counts:
                 # One look through all rows that hold a word, or, if there are very many of them, one for each memory.
@@ -481,8 +481,9 @@ def _counting(
 def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, count: Count, index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
-    for word, stem in stems(words).items():
-        by_stem.setdefault(stem, word)
+    for word in words:
+        by_stem.setdefault(stem_of(word), word)
+    by_stem.pop("", None)  # the tokenizer sees no word
     known = _rows_with(con, by_stem, shown, count, index)
     return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
 

@@ -23,11 +23,12 @@ _thread = threading.local()  # a connection serves one thread at a time
 
 def stems(words: Iterable[str]) -> dict[str, str]:
     """Query words with what the index has for each, without those in which the tokenizer sees no word."""
-    return {word: stem for word in words if (stem := _stem(word))}
+    return {word: stem for word in words if (stem := stem_of(word))}
 
 
 @lru_cache(MOST_REMEMBERED)
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
+    """What the index has for a query word; nothing if the tokenizer sees no word in it."""
     return "".join(_tokens(term(word), apsw.FTS5_TOKENIZE_QUERY))
 
 
