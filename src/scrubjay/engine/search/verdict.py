@@ -189,21 +189,15 @@ PERSONS = FIRST_PERSON | SECOND_PERSON
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
 
 
-class Told(NamedTuple):
-    """What is seen in how a memory begins, whatever the question."""
-
-    first_word: str
-    first_person: float  # how much it speaks so
-    second_person: float
-
-
 @lru_cache(TOLD_REMEMBERED)
-def told(opening: str) -> Told:
+def told(opening: str) -> tuple[str, float, float]:
+    """What is seen in how a memory begins, whatever the question: its first word, and how much it speaks in the first
+    and in the second person."""
     said = told_apart(opening)
     first_word = said[0] if said else ""
     if PERSONS.isdisjoint(said):  # as most are
-        return Told(first_word, 0.0, 0.0)
-    return Told(first_word, speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said))
+        return first_word, 0.0, 0.0
+    return first_word, speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said)
 
 
 def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:
@@ -224,9 +218,9 @@ class Asked:
 
     def signs(self, opening: str) -> float:
         """How many signs a memory shows that it is not an answer, from 0 to 3."""
-        seen = told(opening)
-        told_to_somebody = 0.0 if self.says_you else seen.second_person
-        return asks(opening) + told_to_somebody + self._about_another(opening, seen.first_word)
+        first_word, _, second_person = told(opening)
+        told_to_somebody = 0.0 if self.says_you else second_person
+        return asks(opening) + told_to_somebody + self._about_another(opening, first_word)
 
     def _about_another(self, opening: str, first_word: str) -> float:
         if not self.names or not first_word or first_word in self.words:

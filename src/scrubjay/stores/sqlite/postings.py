@@ -35,7 +35,6 @@ MOST_ADDED = 500  # rows that came since words were read; with more of them, all
 MOST_COUNTED = 10_000  # words
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
-WHICH = 48  # bits, above which the number of a row says for which word it was read
 OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value * 256 + 255"
 
 Ints = NDArray[np.int64]
@@ -251,19 +250,22 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen | None = None) 
     _make_places(con)
     where, values = ("TRUE", ()) if seen is None else seen.condition()
     visible = "" if seen is None or seen.views is None else "CROSS JOIN passages ON passages.id = places.doc"
+    # Those of each word behind a number below zero, another one for each: short numbers are soon written and read.
     statement = f"""
-        SELECT group_concat((wanted.key << {WHICH}) + places.doc)
+        SELECT group_concat((-1 - wanted.key) || coalesce(',' || (
+            SELECT group_concat(places.doc)
+            FROM temp.places
+            {visible}
+            WHERE places.term = wanted.value
+            AND {where}
+        ), ''))
         FROM json_each(?) AS wanted
-        CROSS JOIN temp.places ON places.term = wanted.value
-        {visible}
-        WHERE {where}
         """
-    places = numbers_in(con.execute(statement, (json.dumps(stems), *values)).get)
+    places = numbers_in(con.execute(statement, (*values, json.dumps(stems))).get)
     firsts = _firsts(places)
     rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
-    ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
-    rows &= (1 << WHICH) - 1
-    return [(rows[first:end], counts[first:end]) for first, end in pairwise((0, *ends.tolist(), len(rows)))]
+    begins = (rows < 0).nonzero()[0].tolist()
+    return [(rows[begin + 1 : end], counts[begin + 1 : end]) for begin, end in pairwise((*begins, len(rows)))]
 
 
 def _added(con: apsw.Connection, last: int) -> list[Added]:
