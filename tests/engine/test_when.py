@@ -189,9 +189,9 @@ def test_what_was_true_all_the_time_suits():
     ],
 )
 def test_an_event_that_the_question_names_is_seen(question, words, before):
-    assert time_expressions.event(question) == (words, before)
+    assert time_expressions.event_of(question) == (words, before)
 
 
 @pytest.mark.parametrize("question", ["before", "", "What came before?", "after 5 pm", "since 2020"])
 def test_no_event_is_seen_where_none_is_named(question):
-    assert time_expressions.event(question) is None
+    assert time_expressions.event_of(question) is None

@@ -240,7 +240,8 @@ class Audience:
     @property
     def sees_all(self) -> bool:
         """Whether nothing in the store is hidden from the caller, so that frequencies may come from all of it."""
-        return Scope(None, Sight.ALL) in self.reaching.scopes
+        reach = self.scopes if self.reach is None else self.reach
+        return any(scope.space is None and scope.sight is Sight.ALL for scope in reach)
 
     @property
     def reaching(self) -> Audience:

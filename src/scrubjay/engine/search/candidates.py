@@ -254,16 +254,16 @@ class Search:
         return cosines
 
     def _periods(self, vector: Vector | None) -> tuple[Period, ...]:
-        from scrubjay.engine.search import time_expressions  # its tables are not for a search by words
+        from scrubjay.engine.search.time_expressions import periods  # its tables are not for a search by words
 
-        found = time_expressions.periods(self.query.text, self.now)
+        found = periods(self.query.text, self.now)
         return found if found or vector is None else self._around_an_event()
 
     def _around_an_event(self) -> tuple[Period, ...]:
         """The time before or after what the question names ("before the move"), if a memory knows when that was."""
-        from scrubjay.engine.search import time_expressions
+        from scrubjay.engine.search.time_expressions import around, event_of
 
-        event = time_expressions.event(self.query.text)
+        event = event_of(self.query.text)
         vector = self.embed(event.words) if event else None
         if event is None or vector is None:
             return ()
@@ -273,7 +273,7 @@ class Search:
             if interpolate(match.score, self.knots) >= KNOWN_EVENT:
                 known = self.reads.glimpses([match.memory])
                 since = [at for at in (*known.valid_from, *known.created_at) if at is not None]
-                return tuple(time_expressions.around(moment(int(at)), event) for at in since[:1])
+                return tuple(around(moment(int(at)), event) for at in since[:1])
         return ()
 
     def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Column, Period
-from scrubjay.values.pronouns import WORD
+from scrubjay.values.pronouns import WORD, words_of
 
 LONGEST = 2_000  # characters of a question that are looked at
 DAY = timedelta(days=1)
@@ -155,9 +155,10 @@ def periods(question: str, now: datetime) -> tuple[Period, ...]:
     A date that is written out counts alone: in "what did Ann do last weekend, asked on 3 May" the rest is relative to
     a day that is not known.
     """
-    text = question[:LONGEST].lower()
-    if not (CUES_IN_FIGURES.search(text) or _cues().intersection(WORD.findall(text))):
+    text = question[:LONGEST]
+    if _cues().isdisjoint(words_of(text)) and not CUES_IN_FIGURES.search(text):
         return ()
+    text = text.lower()
     for name in TONGUES:
         sentence = _Sentence(name, text, now)
         found = list(sentence.dates()) or list(sentence.relative())
@@ -173,9 +174,10 @@ class Event(NamedTuple):
     before: bool
 
 
-def event(question: str) -> Event | None:
+def event_of(question: str) -> Event | None:
     """What the question asks about the time before or after of: "before the move", "seit meinem Umzug"."""
-    found = EVENT.search(question[:LONGEST])
+    text = question[:LONGEST]
+    found = None if RELATIONS.isdisjoint(words_of(text)) else EVENT.search(text)
     return None if found is None else Event(found["event"].strip(), found["relation"].lower() in BEFORE)
 
 
@@ -188,13 +190,15 @@ def around(moment: datetime, event: Event) -> Period:
 
 LONG_AGO = timedelta(days=3 * 365)
 BEFORE = frozenset(("before", "vor", "bevor", "avant", "antes"))
+RELATION = "before|after|since|vor|nach|seit|avant|après|depuis|antes|después|desde"
 EVENT = re.compile(
-    r"\b(?P<relation>before|after|since|vor|nach|seit|avant|après|depuis|antes|después|desde)\s+"
+    rf"\b(?P<relation>{RELATION})\s+"
     r"(?:de\s+|que\s+|del\s+)?"
     r"(?P<event>(?:the|my|our|his|her|their|i|we|dem|der|meinem|meiner|unserem|unserer|le|la|les|mon|ma|notre|el|los|mi"
     r"|nuestr[oa])\s[^?.,;!]{3,60}|l['’][^?.,;!]{3,60})",
     re.IGNORECASE,
 )
+RELATIONS = frozenset(RELATION.split("|"))  # without one of these it is not looked for
 
 
 # --- words to letters ------------------------------------------------------------------------------------------------

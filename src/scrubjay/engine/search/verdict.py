@@ -147,8 +147,9 @@ def _background() -> dict[str, Any]:
 def english(text: str) -> bool:
     """Whether a text looks like English; a few words without any sign of another language do."""
     words = words_of(text)
-    foreign = 0 if text.isascii() else sum(not word.isascii() for word in words)
-    return foreign * 10 <= len(words) and (len(words) < 5 or not STOP_WORDS.isdisjoint(words))
+    if not text.isascii() and 10 * sum(not word.isascii() for word in words) > len(words):
+        return False
+    return len(words) < 5 or not STOP_WORDS.isdisjoint(words)
 
 
 # --- words that must count -------------------------------------------------------------------------------------------
@@ -188,21 +189,15 @@ PERSONS = FIRST_PERSON | SECOND_PERSON
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
 
 
-class Told(NamedTuple):
-    """What is seen in how a memory begins, whatever the question."""
-
-    first_word: str
-    first_person: float  # how much it speaks so
-    second_person: float
-
-
 @lru_cache(TOLD_REMEMBERED)
-def told(opening: str) -> Told:
+def told(opening: str) -> tuple[str, float, float]:
+    """What is seen in how a memory begins, whatever the question: its first word, and how much it speaks in the first
+    and in the second person."""
     said = told_apart(opening)
     first_word = said[0] if said else ""
     if PERSONS.isdisjoint(said):  # as most are
-        return Told(first_word, 0.0, 0.0)
-    return Told(first_word, speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said))
+        return first_word, 0.0, 0.0
+    return first_word, speaks(FIRST_PERSON, said), speaks(SECOND_PERSON, said)
 
 
 def likeliest(first: Iterable[tuple[float, str]], question: str) -> float:
@@ -223,9 +218,9 @@ class Asked:
 
     def signs(self, opening: str) -> float:
         """How many signs a memory shows that it is not an answer, from 0 to 3."""
-        seen = told(opening)
-        told_to_somebody = 0.0 if self.says_you else seen.second_person
-        return asks(opening) + told_to_somebody + self._about_another(opening, seen.first_word)
+        first_word, _, second_person = told(opening)
+        told_to_somebody = 0.0 if self.says_you else second_person
+        return asks(opening) + told_to_somebody + self._about_another(opening, first_word)
 
     def _about_another(self, opening: str, first_word: str) -> float:
         if not self.names or not first_word or first_word in self.words:
@@ -297,7 +292,7 @@ def _before(words: Sequence[str]) -> dict[str, set[str]]:
     """By its stem, what each word follows that says something; both with three letters or more."""
     found: dict[str, set[str]] = {}
     for one, other in pairwise(words):
-        if min(len(one), len(other)) > 2 and STOP_WORDS.isdisjoint((one, other)):
+        if len(one) > 2 < len(other) and one not in STOP_WORDS and other not in STOP_WORDS:
             found.setdefault(other[:STEM], set()).add(one[:STEM])
     return found
 

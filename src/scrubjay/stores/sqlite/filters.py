@@ -35,11 +35,14 @@ def looked_up(con: apsw.Connection, key: Hashable, look: Callable[[], Result]) -
     known: dict[Hashable, Result] | None = getattr(con, "looked_up", None)
     if known is None:
         return look()
-    if key not in known:
-        if len(known) >= MOST_LOOKED_UP:
-            known.clear()
-        known[key] = look()
-    return known[key]
+    try:
+        return known[key]
+    except KeyError:
+        pass
+    if len(known) >= MOST_LOOKED_UP:
+        known.clear()
+    known[key] = found = look()
+    return found
 
 
 def first_row(con: apsw.Connection, statement: str, values: Mapping[str, Hashable]) -> tuple[Any, ...] | None:
@@ -90,7 +93,7 @@ class Restriction:
             self.created_since, self.created_until, self.min_importance, self.max_importance,
             self.categories, self.user, self.conversation,
         )  # fmt: skip
-        return bool(self.by_rows) or len(self.views) > 1 or any(one is not None for one in asked)
+        return bool(self.by_rows) or len(self.views) > 1 or asked.count(None) < len(asked)
 
     def condition(self) -> Condition:
         return joined([seen(self.views), *self._by_numbers(), *self._without(), *self.by_rows], "AND")
@@ -131,7 +134,7 @@ def restricted(
     Purged memories are left out even where the filter names them, unless `purged`.
     """
     views = views_of(con, audience)
-    states = tuple(sorted(state for state in filter.states if purged or state is not State.PURGED))
+    states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
     user = number_of(con, filter.user_id)
     conversation = number_of(con, filter.conversation_id)
     unknown = (filter.user_id is not None and user is None) or (

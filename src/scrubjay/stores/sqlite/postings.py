@@ -14,7 +14,8 @@ import json
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -34,7 +35,6 @@ MOST_ADDED = 500  # rows that came since words were read; with more of them, all
 MOST_COUNTED = 10_000  # words
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
-WHICH = 48  # bits, above which the number of a row says for which word it was read
 OF_MEMORIES = "carray(?) CROSS JOIN passages ON id BETWEEN value * 256 AND value * 256 + 255"
 
 Ints = NDArray[np.int64]
@@ -196,17 +196,17 @@ class Postings:
         firsts = _firsts(rows)
         return Weights(rows[firsts], np.add.reduceat(weights[order], firsts) if len(rows) else weights)
 
-    def holding(self, stem: str, memories: Iterable[int], version: int) -> list[int] | None:
-        """Those of these memories that hold a word, if its rows are kept."""
+    def holding(self, stems: Iterable[str], memories: Collection[int], version: int) -> dict[str, list[int]]:
+        """Those of these memories that hold each of these words, as far as their rows are kept."""
         with self._lock:
-            known = self._known(stem, None) if version == self._version else None
-        if known is None:
-            return None
-        wanted = np.fromiter(memories, np.int64)
-        wanted.sort()
-        first, past = known.rows.searchsorted(wanted << 8), known.rows.searchsorted((wanted + 1) << 8)
-        holding: list[int] = wanted[first < past].tolist()
-        return holding
+            known = {stem: self._known(stem, None) for stem in stems} if version == self._version else {}
+        wanted = np.fromiter(memories, np.int64, len(memories))
+        first, past = wanted << 8, (wanted + 1) << 8
+        return {
+            stem: wanted[one.rows.searchsorted(first) < one.rows.searchsorted(past)].tolist()
+            for stem, one in known.items()
+            if one is not None
+        }
 
     def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held]:
         average = _average(seen)
@@ -250,19 +250,22 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen | None = None) 
     _make_places(con)
     where, values = ("TRUE", ()) if seen is None else seen.condition()
     visible = "" if seen is None or seen.views is None else "CROSS JOIN passages ON passages.id = places.doc"
+    # Those of each word behind a number below zero, another one for each: short numbers are soon written and read.
     statement = f"""
-        SELECT group_concat((wanted.key << {WHICH}) + places.doc)
+        SELECT group_concat((-1 - wanted.key) || coalesce(',' || (
+            SELECT group_concat(places.doc)
+            FROM temp.places
+            {visible}
+            WHERE places.term = wanted.value
+            AND {where}
+        ), ''))
         FROM json_each(?) AS wanted
-        CROSS JOIN temp.places ON places.term = wanted.value
-        {visible}
-        WHERE {where}
         """
-    places = numbers_in(con.execute(statement, (json.dumps(stems), *values)).get)
+    places = numbers_in(con.execute(statement, (*values, json.dumps(stems))).get)
     firsts = _firsts(places)
     rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
-    ends = rows.searchsorted(np.arange(1, len(stems)) << WHICH)
-    rows &= (1 << WHICH) - 1
-    return list(zip(np.split(rows, ends), np.split(counts, ends), strict=True))
+    begins = (rows < 0).nonzero()[0].tolist()
+    return [(rows[begin + 1 : end], counts[begin + 1 : end]) for begin, end in pairwise((*begins, len(rows)))]
 
 
 def _added(con: apsw.Connection, last: int) -> list[Added]:
@@ -354,7 +357,7 @@ class Lengths:
     def of(self, rows: Ints, usual: float) -> Floats:
         """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
         lengths = self._first.take(rows >> 8, mode="clip").astype(np.float64)
-        further = np.flatnonzero(rows & 255)
+        further = (rows & 255).nonzero()[0]
         if len(further):
             at = self._further_rows.searchsorted(rows[further])
             known = np.append(self._further_rows, UNKNOWN)[at] == rows[further]

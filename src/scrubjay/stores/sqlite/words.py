@@ -23,7 +23,7 @@ import apsw
 from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Restriction, Value, among, change_of, looked_up, seen
 from scrubjay.stores.tables.sql import Condition, View
-from scrubjay.stores.tables.stems import TOKENIZER
+from scrubjay.stores.tables.stems import stem_of
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Column, Match, State
 from scrubjay.values.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
@@ -148,9 +148,6 @@ _counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, 
 )
 
 
-_known_stems: dict[str, str] = {}  # of words that were asked for; the same in every store
-
-
 READ_FOR_FEW = 30_000  # rows of words that are read for a question to few memories, if the next may have them too
 READ_AT_ONCE = 20_000  # rows, up to which those with a word are read to count them; of more, if they will be weighed
 SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
@@ -210,20 +207,21 @@ def _matched(
     postings: Callable[[], Postings] | None = None,
 ) -> Found:
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
-    will_be_read = within is None and _in_most(con, restriction, index)
+    spaces = restriction.spaces
+    will_be_read = within is None and _in_most(con, spaces, index)
     at_once = shown.everything and (will_be_read or shown.rows <= READ_AT_ONCE)
     count = _counting(con, index, postings, to_weigh=at_once)
     frequencies = _frequencies(con, query_words(text), shown, count, index)
     if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted
         return NOTHING
     weights = weights_of(frequencies, shown.rows)
-    known = [word for word in weights if frequencies[word]]
-    scope = _scope(con, restriction, shown, index, matching_rows=sum(frequencies[word] for word in known))
+    heavy = {word: weight for word, weight in weights.items() if frequencies[word]}
+    matching_rows = sum([frequencies[word] for word in heavy])
+    scope = _scope(con, spaces, shown, index, matching_rows=matching_rows)
     best = sum(weights.values())
-    heavy = {word: weights[word] for word in known}
     weigh = None
     if postings is not None and (not scope or (within is not None and shown.everything)):
-        few = sum(frequencies[word] for word in known) <= READ_FOR_FEW
+        few = matching_rows <= READ_FOR_FEW
         weigh = _by_postings(con, restriction, heavy, few=few, shown=shown, within=within, postings=postings())
     if weigh is None:
         weigh = _by_fts5(con, restriction, heavy, scope=scope, shown=shown, within=within, index=index)
@@ -299,7 +297,7 @@ def _by_postings(
     all_rows, all_words, version = _totals(con, HOT)
     if shown.everything:
         shown = shown._replace(views=None, words=all_words)
-    heavy = {stem: weights[word] for word, stem in _stems(con, weights).items()}
+    heavy = {stem_of(word): weight for word, weight in weights.items()}
     again = postings.hold(con, all_rows, version) and few
     if within is not None and not again and not postings.keeps(heavy, shown):
         return None
@@ -396,7 +394,7 @@ def rarities(
     if not words:
         return {}
     shown = _seen(con, views, HOT, sees_all=sees_all)
-    stems = _stems(con, words)
+    stems = {word: stem for word in words if (stem := stem_of(word))}
     known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, _counting(con, HOT, postings), HOT)
     return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 
@@ -415,22 +413,24 @@ def words_held(
     con: apsw.Connection, text: str, wanted: Mapping[int, str], postings: Postings | None = None
 ) -> dict[str, tuple[str, ...]]:
     """For each memory, by its number, the words of the text that it holds. What `postings` have is not looked for."""
-    stems = _stems(con, query_words(text))
+    stems = {word: stem for word in query_words(text) if (stem := stem_of(word))}
     if not stems or not wanted:
         return {}
     held: dict[str, dict[str, None]] = {}
     for index in (HOT, ARCHIVED):
-        if not (indexed := _totals(con, index)[0]):
+        indexed, _, version = _totals(con, index)
+        if not indexed:
             continue  # most stores have archived nothing
-        counts = _common_remembered(con, stems.values(), indexed, partial(vocabulary, con, index), index)
-        known = postings if index is HOT else None
+        known = postings.holding(stems.values(), wanted, version) if postings is not None and index is HOT else {}
+        others = [stem for stem in stems.values() if stem not in known]
+        counts = _common_remembered(con, others, indexed, partial(vocabulary, con, index), index) if others else {}
         for word, stem in stems.items():
-            found: Iterable[int] | None = None if known is None else known.holding(stem, wanted, _totals(con, HOT)[2])
-            if found is None and stem in counts:
+            found: Iterable[int] = known.get(stem, ())
+            if stem in counts:
                 # One look through all rows that hold a word, or, if there are very many of them, one for each memory.
                 common = counts[stem] > SCANNED * len(wanted)
                 found = _memories_with(con, word, wanted, index, each=common)
-            for seq in found or ():
+            for seq in found:
                 held.setdefault(wanted[seq], {})[word] = None
     return {memory: tuple(words) for memory, words in held.items()}
 
@@ -481,8 +481,9 @@ def _counting(
 def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, count: Count, index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
-    for word, stem in _stems(con, words).items():
-        by_stem.setdefault(stem, word)
+    for word in words:
+        by_stem.setdefault(stem_of(word), word)
+    by_stem.pop("", None)  # the tokenizer sees no word
     known = _rows_with(con, by_stem, shown, count, index)
     return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
 
@@ -577,24 +578,9 @@ def _spaces_of(shown: Seen) -> tuple[int, ...]:
     return spaces if shown.narrow and len(spaces) == len(shown.views or ()) else ()
 
 
-def _stems(con: apsw.Connection, words: Iterable[str]) -> dict[str, str]:
-    """The words as the index keeps them, without those in which its tokenizer sees no word."""
-    stems = {word: _known_stems.get(word) or _stem(con, word) for word in words}
-    return {word: stem for word, stem in stems.items() if stem}
-
-
-def _stem(con: apsw.Connection, word: str) -> str:
-    tokenize = con.fts5_tokenizer("porter", TOKENIZER)
-    tokens = tokenize(term(word).encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-    if len(_known_stems) >= MOST_REMEMBERED:
-        _known_stems.clear()
-    stem = _known_stems[word] = "".join(str(token[0]) for token in tokens)
-    return stem
-
-
-def _in_most(con: apsw.Connection, restriction: Restriction, index: Index) -> bool:
+def _in_most(con: apsw.Connection, spaces: tuple[int, ...] | None, index: Index) -> bool:
     """Whether most rows are in the spaces that are asked for: then no space narrows down what words find."""
-    return restriction.spaces is None or 2 * _rows_in(con, restriction.spaces, index) > _totals(con, index)[0]
+    return spaces is None or 2 * _rows_in(con, spaces, index) > _totals(con, index)[0]
 
 
 def _rows_in(con: apsw.Connection, spaces: tuple[int, ...], index: Index) -> int:
@@ -602,14 +588,14 @@ def _rows_in(con: apsw.Connection, spaces: tuple[int, ...], index: Index) -> int
 
 
 def _scope(
-    con: apsw.Connection, restriction: Restriction, shown: Seen, index: Index, *, matching_rows: int
+    con: apsw.Connection, spaces: tuple[int, ...] | None, shown: Seen, index: Index, *, matching_rows: int
 ) -> tuple[int, ...]:
     """The spaces to look in by token, if that leaves fewer rows to weigh than the words alone do."""
     if not shown.everything:
         return _spaces_of(shown)
-    if restriction.spaces is None:
+    if spaces is None:
         return ()
-    return restriction.spaces if 2 * _rows_in(con, restriction.spaces, index) <= matching_rows else ()
+    return spaces if 2 * _rows_in(con, spaces, index) <= matching_rows else ()
 
 
 def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:

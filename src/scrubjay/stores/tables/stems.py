@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -15,14 +16,20 @@ import apsw
 from scrubjay.values.words import indexed, term
 
 TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
+MOST_REMEMBERED = 10_000  # words that were asked for
 
 _thread = threading.local()  # a connection serves one thread at a time
 
 
 def stems(words: Iterable[str]) -> dict[str, str]:
     """Query words with what the index has for each, without those in which the tokenizer sees no word."""
-    found = {word: "".join(_tokens(term(word), apsw.FTS5_TOKENIZE_QUERY)) for word in words}
-    return {word: stem for word, stem in found.items() if stem}
+    return {word: stem for word in words if (stem := stem_of(word))}
+
+
+@lru_cache(MOST_REMEMBERED)
+def stem_of(word: str) -> str:
+    """What the index has for a query word; nothing if the tokenizer sees no word in it."""
+    return "".join(_tokens(term(word), apsw.FTS5_TOKENIZE_QUERY))
 
 
 def counted_stems(passage: str) -> Counter[str]:

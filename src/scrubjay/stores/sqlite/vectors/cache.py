@@ -324,8 +324,10 @@ class Cache:
 
     def _known(self, ids: Sequence[str]) -> Ints | None:
         """A row of each of these memories, unless one of them is not known here."""
-        rows = [*map(self._row_of.get, ids)]
-        return None if None in rows else np.array(rows, np.int64)
+        try:
+            return np.fromiter(map(self._row_of.__getitem__, ids), np.int64, len(ids))
+        except KeyError:
+            return None
 
     def _near(self, rows: Ints, scores: Vector) -> Near:
         numbers, several = self._numbers, bool(self._parts) and bool(self._several[rows].any())
@@ -480,7 +482,7 @@ class Cache:
 def memories_of(weighed: Weighed) -> tuple[Ints, Scores]:
     """The memories that words found, each once, with their scores: what `Weighed.scores` says."""
     rows = np.asarray(weighed.rows, np.int64)
-    memories, scores = rows >> 8, np.round(np.asarray(weighed.weights, np.float64) / weighed.best, DECIMALS)
+    memories, scores = rows >> 8, (np.asarray(weighed.weights, np.float64) / weighed.best).round(DECIMALS)
     if (rows & 255).any():  # some are long
         memories, firsts = np.unique(memories, return_index=True)
         scores = scores[firsts]
