@@ -13,6 +13,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,17 +64,31 @@ DOUBT = re.compile(
 
 def enrich(engine: Engine, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
     """The memory with what its caller left out."""
-    category = new.category or category_of(engine, memory, vector)
-    found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
-    return replace(
-        memory,
-        category=category,
-        auto_tags=auto_tags(memory.text),
-        importance=found if new.importance is None else new.importance,
-    )
+    return _completed(memory, new, category_of(engine, memory, new, vector), auto_tags(memory.text))
 
 
-def category_of(engine: Engine, memory: Memory, vector: Vector | None) -> Category:
+def enrich_all(
+    engine: Engine, memories: Sequence[Memory], news: Sequence[NewMemory], vectors: Sequence[Vector | None]
+) -> list[Memory]:
+    """The same of many. One thing is found for all of them before the next: what it takes to find it is then still in
+    the processor's cache, which texts that are embedded meanwhile empty again and again."""
+    in_turn = engine.parts.embedding.giving_way
+    given = in_turn(zip(memories, news, vectors, strict=True))
+    categories = [category_of(engine, memory, new, vector) for memory, new, vector in given]
+    tags = [auto_tags(memory.text) for memory in in_turn(memories)]
+    return [_completed(*each) for each in in_turn(zip(memories, news, categories, tags, strict=True))]
+
+
+def _completed(memory: Memory, new: NewMemory, category: Category, tags: tuple[str, ...]) -> Memory:
+    found = new.importance
+    if found is None:
+        found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
+    return replace(memory, category=category, auto_tags=tags, importance=found)
+
+
+def category_of(engine: Engine, memory: Memory, new: NewMemory, vector: Vector | None) -> Category:
+    if new.category:
+        return new.category
     if memory.kind is Kind.CHECKPOINT:
         return Category.CONTEXT
     found = engine.parts.categoriser.category(memory.text, vector)
@@ -220,7 +235,7 @@ def auto_tags(text: str) -> tuple[str, ...]:
     chosen: dict[str, frozenset[str]] = {}
     for key in sorted(scores, key=scores.__getitem__, reverse=True):
         parts = frozenset(key)
-        if all([2 * len(parts & other) <= min(len(parts), len(other)) for other in chosen.values()]):
+        if all(2 * len(parts & other) <= min(len(parts), len(other)) for other in chosen.values()):
             chosen[shown(found[first[key]])] = parts
         if len(chosen) == MOST:
             break
