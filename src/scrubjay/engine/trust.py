@@ -222,7 +222,8 @@ for _what, (_anchors, _) in SHAPES.items():
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
 CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
 NAMED = "a secret by its name"
-NAMES = ("passw", "pwd", "secret", "key", "token", "passphrase", "contrase", "mot de passe", "kennwort")  # one is in each
+# One of these is in each, in whatever case.
+NAMES = ("passw", "pwd", "secret", "key", "token", "passphrase", "contrase", "mot de passe", "kennwort")
 WORDY = frozenset({"a private key", "a password in an address", NAMED, "a recovery code"})
 PLACEHOLDER = re.compile(
     r"(?i)example|x{4,}|\*{3,}|\.{3}|…|your|placeholder|changeme|change_me|dummy|redacted|sample|test_?key|abcdef|12345678"
