@@ -175,6 +175,18 @@ def test_what_a_sign_matches_holds_a_word_that_it_needs(place):
         assert signs(text)[place] == bool(pattern.search(text.lower().lstrip(" -*>#\"'`"))), text
 
 
+def test_what_one_word_bears_no_neighbour_takes_away():
+    """A sign that a word bears by itself is not looked for in the text."""
+    words = {word for one in bench.load("train") for word in categories.WORD.findall(one.text.lower())}
+    borne = [(word, categories.needs().by_word[word] >> len(SIGNS)) for word in sorted(words)]
+
+    assert sum(bits > 0 for _, bits in borne) > 100
+    for word, bits in borne:
+        for text in (f"x {word} to be", f"{word}'s", f"no-{word}-in, is", f"x.{word}: y"):
+            found = [find(text) is not None for find in categories.compiled()]
+            assert all(found[place] for place in range(len(SIGNS)) if bits >> place & 1), text
+
+
 @pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: sign.name)
 def test_every_sign_occurs_mostly_not_and_speaks_for_its_category(sign):
     """A sign that no sentence bears, or all do, says nothing."""

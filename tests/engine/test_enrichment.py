@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.store.enrichment import CATEGORY, importance, parts
-from scrubjay.values.memory import Category, Source
+from scrubjay.engine.store import intake
+from scrubjay.engine.store.enrichment import CATEGORY, enrich, enrich_all, importance, parts
+from scrubjay.values.memory import Category, NewMemory, Source
 
 
 def worth(text="The library closes at six", category=Category.FACT, source=Source.EXTRACTED, confidence=1.0):
@@ -87,3 +88,15 @@ def test_what_matters_more(weaker, stronger):
 
 def test_only_the_beginning_is_looked_at():
     assert worth("The gate is closed. " * 100 + "Important!") == worth("The gate is closed. " * 100)
+
+
+def test_many_are_enriched_like_each_by_itself(jay):
+    news = [NewMemory(content="Anna prefers tea"), NewMemory(content="We met in Oslo", category=Category.GOAL),
+            NewMemory(content="Always answer in German", importance=0.1)]  # fmt: skip
+    memories = [intake.admit(jay, new) for new in news]
+    vectors = jay.parts.embedding.texts([memory.text for memory in memories])
+
+    each = [enrich(jay, *one) for one in zip(memories, news, vectors, strict=True)]
+
+    assert enrich_all(jay, memories, news, vectors) == each
+    assert [each[1].category, each[2].importance] == [Category.GOAL, 0.1]

@@ -20,6 +20,13 @@ TOKEN = SECRETS["github"]
 ORDER = POISON[0]
 
 
+@pytest.mark.parametrize(
+    "name", ["Password", "PASSWD", "passWORD", "API_KEY", "Contraseña", "mot de passe", "KENNWORT", "passphra\u017fe"]
+)
+def test_a_secret_is_found_by_its_name_in_any_case(name):
+    assert [found.what for found in secrets_in(f"They class it so. {name}: Xy7!kPq92z")] == [trust.NAMED]
+
+
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_secret_is_found_and_masked(name):
     text = f"Note of Tuesday.\n{SECRETS[name]}\nThat is all."

@@ -366,12 +366,11 @@ class Engine:
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. What they may outdate is judged in the
         background."""
-        from scrubjay.engine.store.enrichment import enrich
+        from scrubjay.engine.store.enrichment import enrich_all
 
         ids: list[str] = []
         for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
-            given_out = self.parts.embedding.giving_way(zip(admitted, given, texts, strict=True))
-            memories = [enrich(self, memory, new, text.first) for memory, new, text in given_out]
+            memories = enrich_all(self, admitted, given, [text.first for text in texts])
             with self.records.writing() as tx:
                 self._add(tx, memories, texts)
             self.write_files(patient=True)

@@ -222,6 +222,8 @@ for _what, (_anchors, _) in SHAPES.items():
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
 CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
 NAMED = "a secret by its name"
+# One of these is in each, in whatever case.
+NAMES = ("passw", "pwd", "secret", "key", "token", "passphrase", "contrase", "mot de passe", "kennwort")
 WORDY = frozenset({"a private key", "a password in an address", NAMED, "a recovery code"})
 PLACEHOLDER = re.compile(
     r"(?i)example|x{4,}|\*{3,}|\.{3}|…|your|placeholder|changeme|change_me|dummy|redacted|sample|test_?key|abcdef|12345678"
@@ -244,6 +246,10 @@ def secrets_in(text: str) -> Iterator[Found]:
 def _shapes_due(text: str) -> list[str]:
     """Those whose letters are in the text, in their order."""
     due = {what for sign, anchors in ANCHORS.items() if sign in text for anchor, what in anchors if anchor in text}
+    if NAMED in due:  # half of all long texts have such letters, as in `they` and `class`, and its pattern cannot leap
+        folded = text.casefold()
+        if not any(name in folded for name in NAMES):
+            due.remove(NAMED)
     return sorted(due, key=PLACE.__getitem__)
 
 
@@ -461,17 +467,17 @@ def reads_like_instructions(text: str) -> bool:
 
 
 def _is_order(line: str, signs: Signs) -> bool:
-    of_line = _marks(line, 0, len(line), signs)
+    sentences = [(_marks(line, start, end, signs), start, end) for start, end in _sentences(line)]
+    of_line = reduce(or_, [marks for marks, _, _ in sentences])  # no word and no sign goes across two of them
     due = [kind for kind in KINDS if of_line & kind[0] == kind[0]]
-    if not due:  # as in most lines
+    if not due:  # as in most short lines
         return False
-    sentences = list(_sentences(line))
-    marks = [_marks(line, start, end, signs) for start, end in sentences]
+    whole = [(of_line, 0, len(line))]
     return any(
         pattern.search(line, start, end) is not None
         for needed, pattern, crosses in due
-        for mark, (start, end) in ([(of_line, (0, len(line)))] if crosses else zip(marks, sentences, strict=True))
-        if mark & needed == needed
+        for marks, start, end in (whole if crosses else sentences)
+        if marks & needed == needed
     )
 
 

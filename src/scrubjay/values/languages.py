@@ -52,7 +52,7 @@ def in_another_language(text: str) -> bool:
         others = sum(ord(letter) >= LATIN for letter in letters)
         if others:
             return others > OTHER_SCRIPT * len(letters)
-    words = [word.lower() for word in WORD.findall(text)]
+    words = WORD.findall(text.lower()) if text.isascii() else [word.lower() for word in WORD.findall(text)]
     foreign = sum([COUNTS[word] for word in words if word in COUNTS])
     if not text.isascii():
         foreign += min(ACCENTS, IN_A_NAME * sum(not word.isascii() for word in words))

@@ -231,6 +231,8 @@ SIGNS = (
          r"`|[a-z0-9]_[a-z0-9]|\w\(|https?://|/\w+/|\w\.(?:py|js|ts|rs|go|yaml|json|toml|md)\b"),
     Sign("label", Category.FACT, "", r"^[\w ]{3,40}: ?\S"),
 )  # fmt: skip
+# Others that a word by itself bears, a text with that word bears as well: nothing around it could speak against it.
+BY_WHAT_FOLLOWS = ("order_later", "taste")
 KNOWN_WORDS = 20_000  # of which is remembered which signs need them
 WORD = re.compile(r"\w+")
 NEED = re.compile(r"\*?\w+\*?|[^\w\s|]")
@@ -240,12 +242,13 @@ def signs(text: str) -> list[float]:
     """1 for each sign that the beginning of the text bears, in the order of SIGNS, else 0."""
     plain = text[:READ].lower().replace("’", "'").lstrip(" \t\r\n-*•>#\"'`")
     needed = needs()
-    due = reduce(or_, map(needed.by_word.__getitem__, WORD.findall(plain)), needed.always)
+    known = reduce(or_, map(needed.by_word.__getitem__, WORD.findall(plain)), needed.always)
     for character, bits in needed.characters.items():
         if character in plain:
-            due |= bits
+            known |= bits
+    borne = known >> len(SIGNS)
     return [
-        float(due >> place & 1 and find(plain) is not None)  # most are not even looked for
+        float(borne >> place & 1 or (known >> place & 1 and find(plain) is not None))  # most are not even looked for
         for place, find in enumerate(compiled())
     ]
 
@@ -259,7 +262,7 @@ class Needs(NamedTuple):
 
 
 class ByWord(dict[str, int]):
-    """The signs that need a word, for each word that was seen."""
+    """For each word that was seen the signs that need it, and above them those that it bears by itself."""
 
     def __init__(self, exact: dict[str, int], beginnings: dict[str, int], endings: dict[str, int]) -> None:
         self._exact, self._beginnings, self._endings = exact, beginnings, endings
@@ -272,6 +275,9 @@ class ByWord(dict[str, int]):
             bits |= more if word.endswith(ending) else 0
         if word[0].isdecimal():
             bits |= self._exact[DIGIT]
+        for place, find in enumerate(compiled()):
+            if bits >> place & 1 and SIGNS[place].name not in BY_WHAT_FOLLOWS and find(word) is not None:
+                bits |= 1 << len(SIGNS) + place
         if word.isalpha():  # what may be a code or a number is not kept
             if len(self) >= KNOWN_WORDS:
                 self.clear()

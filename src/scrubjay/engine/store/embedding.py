@@ -41,7 +41,8 @@ THREADS = 2  # that embed what calls wait for
 QUICK = 0.1  # of the time that a call waits: who answered within it is asked without a second thread
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
 AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
-ASIDE_SECONDS = 0.00005  # for which a bulk load lets others have the interpreter: as long as a thread takes to wake
+AT_A_STRETCH_SECONDS = 0.0005  # for which a bulk load keeps the interpreter while texts are embedded …
+ASIDE_SECONDS = 0.00005  # … and for which it lets others have it: as long as a thread takes to wake
 TRY_AGAIN_SECONDS = 15.0
 LOOK_SECONDS = 5.0  # for which it holds how many memories wait for vectors
 BY_WORDS = "they are found by their words only."
@@ -139,15 +140,18 @@ class Embedding:
         return vectors
 
     def giving_way(self, items: Iterable[Item]) -> Iterator[Item]:
-        """These, with a moment between each two while texts are embedded in the background.
+        """These, with a moment now and then while texts are embedded in the background.
 
         A thread that has a vector needs the interpreter to begin with its next text. From one that never lets go of it,
-        it gets it after 5 ms only (`sys.getswitchinterval`): so much as a text takes.
+        it gets it after 5 ms only (`sys.getswitchinterval`): so much as a text takes. To give way after each item would
+        take as much of the processor as a sixth of the item.
         """
+        since = monotonic()
         for item in items:
             yield item
-            if self._at_work:
+            if self._at_work and monotonic() - since >= AT_A_STRETCH_SECONDS:
                 sleep(ASIDE_SECONDS)
+                since = monotonic()
 
     def answers(self) -> bool:
         """Whether it embeds anything at all just now: if so, a text that failed has itself to blame."""

@@ -13,7 +13,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,17 +64,31 @@ DOUBT = re.compile(
 
 def enrich(engine: Engine, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
     """The memory with what its caller left out."""
-    category = new.category or category_of(engine, memory, vector)
-    found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
-    return replace(
-        memory,
-        category=category,
-        auto_tags=auto_tags(memory.text),
-        importance=found if new.importance is None else new.importance,
-    )
+    return _completed(memory, new, category_of(engine, memory, new, vector), auto_tags(memory.text))
 
 
-def category_of(engine: Engine, memory: Memory, vector: Vector | None) -> Category:
+def enrich_all(
+    engine: Engine, memories: Sequence[Memory], news: Sequence[NewMemory], vectors: Sequence[Vector | None]
+) -> list[Memory]:
+    """The same of many. One thing is found for all of them before the next: what it takes to find it is then still in
+    the processor's cache, which texts that are embedded meanwhile empty again and again."""
+    in_turn = engine.parts.embedding.giving_way
+    given = in_turn(zip(memories, news, vectors, strict=True))
+    categories = [category_of(engine, memory, new, vector) for memory, new, vector in given]
+    tags = [auto_tags(memory.text) for memory in in_turn(memories)]
+    return [_completed(*each) for each in in_turn(zip(memories, news, categories, tags, strict=True))]
+
+
+def _completed(memory: Memory, new: NewMemory, category: Category, tags: tuple[str, ...]) -> Memory:
+    found = new.importance
+    if found is None:
+        found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
+    return replace(memory, category=category, auto_tags=tags, importance=found)
+
+
+def category_of(engine: Engine, memory: Memory, new: NewMemory, vector: Vector | None) -> Category:
+    if new.category:
+        return new.category
     if memory.kind is Kind.CHECKPOINT:
         return Category.CONTEXT
     found = engine.parts.categoriser.category(memory.text, vector)
@@ -92,12 +106,11 @@ def importance(text: str, *, category: Category, source: Source, confidence: flo
 def parts(text: str, *, category: Category, source: Source) -> dict[str, float]:
     """What each part adds, by name."""
     plain = text[:READ_FOR_SUBJECTS].lower().replace("’", "'")
-    said = grammar.read(text)
     return {
         "category": CATEGORY[category],
         "explicit": EXPLICIT if source is Source.EXPLICIT else 0.0,
         "personal": PERSONAL if ABOUT_ONE.search(plain) else 0.0,
-        "specific": SPECIFIC * min(MOST_SPECIFIC, len(said.names | said.numbers)),
+        "specific": SPECIFIC * min(MOST_SPECIFIC, len(grammar.specifics(text))),
         "emphatic": EMPHATIC if EMPHASIS.search(plain) else 0.0,
         "sweeping": SWEEPING if SWEEP.search(plain) else 0.0,
         "doubtful": -DOUBTFUL if DOUBT.search(plain) else 0.0,
@@ -123,7 +136,9 @@ READ = 8_000  # characters: a longer text has said by then what it is about
 # A word, with what an apostrophe adds. Compounds (e-mail, snake_case, config.yaml) are one word, as are C++ and C#.
 # Possessive, so that nothing is tried a second way.
 LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
-WORD = re.compile(rf"({LETTERS}(?:[_.\-]{LETTERS})*+(?:\+\+|#)?)(?:['’](\w++))?")
+WORD = rf"({LETTERS}(?:[_.\-]{LETTERS})*+(?:\+\+|#)?)(?:['’](\w++))?"
+WITH_GAP = re.compile(rf"([\W_]*+)(?:{WORD}|\Z)")  # what is before a word, the word, its ending; at the end no word
+ENDS = frozenset(".!?:\n")  # of a sentence
 CHUNK = re.compile(r"\S++")
 # Scripts without spaces, and those whose vowel signs Python takes for no letters (Devanagari … Sinhala).
 UNREADABLE = (
@@ -186,7 +201,6 @@ ELSEWHERE = frozenset(
     o os uma e do da em na não het een en niet van op zijn met
     """.split()  # noqa: SIM905
 )
-NAMES_OTHERS = re.compile("[:：]|builds_on", re.IGNORECASE)  # it may name other decisions
 LITTLE = STOP_WORDS | SAYING_LITTLE | ELSEWHERE | PAST
 NAMES_BEGIN = frozenset(("big", "good", "great", "little", "long", "new", "old"))  # New York, but not a new job
 NOUNS_IN_LY = frozenset(("assembly", "family", "supply", "anomaly", "italy", "butterfly"))
@@ -198,6 +212,7 @@ class Word:
     text: str  # as it is shown: lower case
     stem: str
     telling: bool  # a name, an identifier or an abbreviation
+    has_letters: bool
 
 
 OTHER_LETTERS = re.compile("[^\\W\\d_a-zA-Z\u00c0-\u024f]+")
@@ -210,52 +225,51 @@ def auto_tags(text: str) -> tuple[str, ...]:
         if in_another_language(text) or not text.strip():
             return ()
     text = text[:READ]
-    found = list(phrases(without_edges(text) if NAMES_OTHERS.search(text) else text))
+    found = phrases(without_edges(text))
     keys = [tuple([word.stem for word in phrase]) for phrase in found]
     often, repeated = Counter([stem for key in keys for stem in key]), Counter(keys)
     first: dict[tuple[str, ...], int] = {}
     for place, key in enumerate(keys):
         first.setdefault(key, place)
-    ranked = sorted(first.items(), key=lambda one: -score(found[one[1]], often, repeated[one[0]], one[1]))
+    scores = {key: score(found[place], often, repeated[key], place) for key, place in first.items()}
     chosen: dict[str, frozenset[str]] = {}
-    for known, place in ranked:
-        parts = frozenset(known)
+    for key in sorted(scores, key=scores.__getitem__, reverse=True):
+        parts = frozenset(key)
         if all(2 * len(parts & other) <= min(len(parts), len(other)) for other in chosen.values()):
-            chosen[shown(found[place])] = parts
+            chosen[shown(found[first[key]])] = parts
         if len(chosen) == MOST:
             break
     return tuple(chosen)
 
 
 def score(phrase: list[Word], often: Counter[str], repeats: int, place: int) -> float:
-    weight = sum(1 + math.log2(often[word.stem]) + word.telling for word in phrase) / len(phrase)
+    weight = sum([1 + math.log2(often[word.stem]) + word.telling for word in phrase]) / len(phrase)
     fullness = (1.0, 1.4, 1.5)[len(phrase) - 1]
     earliness = 0.7 + 0.3 / (1 + place / 8)
     return weight * fullness * (1 + 0.5 * min(repeats - 1, 4)) * earliness
 
 
-def phrases(text: str) -> Iterator[list[Word]]:
+def phrases(text: str) -> list[list[Word]]:
     """Runs of words that say something; of a long run the last words, where English puts the noun."""
+    found: list[list[Word]] = []
     open_run: list[Word] = []
-    end = 0
     sentence_starts = True
     if "://" in text or "@" in text:
         text = CHUNK.sub(without_addresses, text)
-    for match in WORD.finditer(text):
-        gap = text[end : match.start()]
+    for gap, raw, ending in WITH_GAP.findall(text):
         if gap != " ":
-            sentence_starts = sentence_starts or any(sign in gap for sign in ".!?:\n")
+            sentence_starts = sentence_starts or not ENDS.isdisjoint(gap)
             if open_run:
-                yield from finished(open_run)
+                found += finished(open_run)
                 open_run = []
-        word = read(match, sentence_starts=sentence_starts, inside=bool(open_run))
+        word = read(raw, ending, sentence_starts=sentence_starts, inside=bool(open_run))
         if word is not None:
             open_run.append(word)
-        if open_run and (word is None or match[2]):  # "user's dog": what is possessed begins a phrase of its own
-            yield from finished(open_run)
+        if open_run and (word is None or ending):  # "user's dog": what is possessed begins a phrase of its own
+            found += finished(open_run)
             open_run = []
-        end, sentence_starts = match.end(), False
-    yield from finished(open_run)
+        sentence_starts = False
+    return found
 
 
 def without_addresses(chunk: re.Match[str]) -> str:
@@ -263,17 +277,16 @@ def without_addresses(chunk: re.Match[str]) -> str:
     return "." if "://" in chunk[0] or "@" in chunk[0] else chunk[0]
 
 
-def finished(run: list[Word]) -> Iterator[list[Word]]:
+def finished(run: list[Word]) -> list[list[Word]]:
+    """The phrase of a run, if it has one."""
     run = run[-LONGEST:]
-    while run and (not any(map(str.isalpha, run[0].text)) or len(shown(run)) > MAX_PHRASE):
+    while run and (not run[0].has_letters or len(shown(run)) > MAX_PHRASE):
         run = run[1:]  # a number is good for "python 3.12", not on its own
-    if run and not (len(run) == 1 and len(run[0].text) < 3 and not run[0].telling):
-        yield run
+    return [] if not run or (len(run) == 1 and len(run[0].text) < 3 and not run[0].telling) else [run]
 
 
-def read(match: re.Match[str], *, sentence_starts: bool, inside: bool) -> Word | None:
+def read(raw: str, ending: str, *, sentence_starts: bool, inside: bool) -> Word | None:
     """The word, or None for one that ends a phrase."""
-    raw, ending = match[1], match[2]
     if len(raw) < 2 or len(raw) > MAX_WORD or (ending and ending.lower() != "s"):
         return None
     known = by_itself(raw) if raw.isalpha() else by_itself.__wrapped__(raw)  # a code or a number is not remembered
@@ -304,10 +317,10 @@ def by_itself(raw: str) -> ByItself | None:
     if SECRET.match(raw) or is_adverb(lower) or is_unreadable(lower):
         return None
     marked = "_" in raw or "." in raw or any(letter.isupper() for letter in raw[1:])
-    stem = grammar.stem(lower)
+    stem, has_letters = grammar.stem(lower), any(map(str.isalpha, lower))
     return ByItself(
-        plain=Word(lower, stem, marked),
-        telling=Word(lower, stem, True),
+        plain=Word(lower, stem, marked, has_letters),
+        telling=Word(lower, stem, True, has_letters),
         capital=raw[0].isupper(),
         little=lower in LITTLE,
         begins_names=lower in NAMES_BEGIN,
@@ -336,4 +349,4 @@ def is_unreadable(word: str) -> bool:
 
 
 def shown(phrase: list[Word]) -> str:
-    return " ".join(word.text for word in phrase)
+    return " ".join([word.text for word in phrase])
