@@ -48,7 +48,4 @@ def edges_in(reasoning: str | None) -> list[Edge]:
 
 def without_edges(text: str) -> str:
     """The text without what names other decisions: that is not what it is about."""
-    lower = text.lower()
-    if not any(kind in lower for kind in ("builds", "debates", "synthesizes", "supersedes")):  # as in most texts
-        return text
     return _WORD.sub(".", _PATTERN.sub(".", text))

@@ -201,6 +201,7 @@ ELSEWHERE = frozenset(
     o os uma e do da em na não het een en niet van op zijn met
     """.split()  # noqa: SIM905
 )
+NAMING_OTHERS = ("builds", "debates", "synthesizes", "supersedes")  # it may name other decisions
 LITTLE = STOP_WORDS | SAYING_LITTLE | ELSEWHERE | PAST
 NAMES_BEGIN = frozenset(("big", "good", "great", "little", "long", "new", "old"))  # New York, but not a new job
 NOUNS_IN_LY = frozenset(("assembly", "family", "supply", "anomaly", "italy", "butterfly"))
@@ -225,7 +226,8 @@ def auto_tags(text: str) -> tuple[str, ...]:
         if in_another_language(text) or not text.strip():
             return ()
     text = text[:READ]
-    found = phrases(without_edges(text))
+    lower = text.lower()
+    found = phrases(without_edges(text) if any(word in lower for word in NAMING_OTHERS) else text)
     keys = [tuple([word.stem for word in phrase]) for phrase in found]
     often, repeated = Counter([stem for key in keys for stem in key]), Counter(keys)
     first: dict[tuple[str, ...], int] = {}
