@@ -73,6 +73,7 @@ def test_a_copy_that_is_complete_is_only_compared_and_says_so(call, stored, home
 
     assert done.code == 0
     assert "Already copied: 1 memory and 1 vector; both sides are identical." in done.err
+    assert call("copy", *addresses, "--json").json["already_copied"] is True
 
 
 # --- killed in the middle --------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def killed(source: str, target: str, at: int, environment) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
-# The real command, interrupted when it is about to copy rows.
+# The real command, interrupted when it comes to a step.
 INTERRUPTED = """
 import os, signal, sys
 from scrubjay.cli.main import main
@@ -115,17 +116,18 @@ def stop(*_):
     os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs tests in the background may have it ignored
-copying._taken_in = stop
+setattr(copying, sys.argv.pop(1), stop)
 sys.argv = ["scrubjay", "copy", *sys.argv[1:]]
 main()
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
-def test_an_interrupted_copy_says_how_to_go_on(call, stored, home, tmp_path, environment):
+@pytest.mark.parametrize("step", ["is_complete", "_taken_in"])
+def test_an_interrupted_copy_says_how_to_go_on(step, call, stored, home, tmp_path, environment):
     stored("User lives in Seattle")
     addresses = str(home / "memories.db"), str(tmp_path / "copy.db")
-    command = [sys.executable, "-c", INTERRUPTED, *addresses]
+    command = [sys.executable, "-c", INTERRUPTED, step, *addresses]
 
     done = subprocess.run(command, env=environment, timeout=240, capture_output=True, text=True)
 

@@ -71,6 +71,7 @@ def test_an_import_that_would_begin_behind_the_last_line_says_so(call, lines):
 
     assert (done.code, done.out) == (0, "0 memories and 0 links imported.\n")
     assert "The file has only 2 lines." in done.err
+    assert call("import", lines(TEA, TEA), "--from-line", "7", "--json").json["lines_in_file"] == 2
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,23 @@ def test_masked_means_that_the_secret_is_nowhere_in_the_store(open_engine, tmp_p
     assert secret.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
 
 
+def test_what_is_made_from_a_masked_text_is_made_without_the_secret(open_engine, tmp_path):
+    """Its path, its title (which may be cut in the middle of a secret), and the tags and title that a client gave."""
+    jay = open_engine(secrets="mask")
+    jay.store(
+        "Wifi password = hunter2hunter9 in the flat", title="It is hunter2hunter9", tags=["hunter2hunter9", "flat"]
+    )
+    memory = jay.store("For the old router in the hall: password = hunter2hunter9").memory
+    chosen = jay.store("Kennwort: hunter2hunter9", path="notes/wifi").memory
+    jay.close()
+
+    assert memory.path.startswith("inbox/for-the-old-router-in-the")
+    assert chosen.path == "notes/wifi"
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    assert b"hunter2" not in kept
+    assert b"flat" in kept
+
+
 def test_off_means_that_nobody_looks(open_engine):
     jay = open_engine(secrets="off", instructions="off")
 

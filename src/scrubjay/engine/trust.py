@@ -59,9 +59,13 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
 
 
 def _secrets_of(memory: Memory) -> Iterator[Found]:
-    for text in (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata)):
-        if text:
-            yield from secrets_in(text)
+    for text in _texts_of(memory):
+        yield from secrets_in(text)
+
+
+def _texts_of(memory: Memory) -> Iterator[str]:
+    texts = (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata))
+    return filter(None, texts)
 
 
 def _own_title(memory: Memory) -> str:
@@ -82,10 +86,15 @@ def _texts_in(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _masked_memory(memory: Memory) -> Memory:
+    secrets = {text[one.start : one.end] for text in _texts_of(memory) for one in secrets_in(text)}
+    title = masked(memory.title)
+    for secret in secrets:  # as such it may not look like one
+        title = title.replace(secret, "[masked]")
     return replace(
         memory,
         content=masked(memory.content),
-        title=masked(memory.title),
+        title=title,
+        tags=tuple([tag for tag in memory.tags if not any(secret in tag for secret in secrets)]),
         detail=_masked_value(memory.detail),
         metadata=_masked_value(memory.metadata),
     )

@@ -40,20 +40,20 @@ def copy(session: Session, source: str, target: str) -> None:
         raise InvalidInput("A store cannot be copied onto itself.")
     if addresses[0].startswith(SQLITE) and not sqlite_file(addresses[0]).exists():
         raise NotFound("No store to copy from.", hint="Give its file, or its postgresql:// address.")
-    with (
-        closing(open_store(addresses[0])) as one,
-        closing(open_store(addresses[1], unfinished=True)) as other,
-        progress("Copying", shown=not session.as_json) as report,
-    ):
-        sides = copyable(one), copyable(other)
-        complete = copying.is_complete(*sides)
-        try:
+    try:
+        with (
+            closing(open_store(addresses[0])) as one,
+            closing(open_store(addresses[1], unfinished=True)) as other,
+            progress("Copying", shown=not session.as_json) as report,
+        ):
+            sides = copyable(one), copyable(other)
+            complete = copying.is_complete(*sides)
             counts = copying.copy(*sides, lambda _table, done, of: report(done, of))
-        except KeyboardInterrupt as interrupt:
-            interrupt.add_note("To resume, run the same command again.")
-            raise
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note("To resume, run the same command again.")
+        raise
     if session.as_json:
-        print_json({"copied": counts, "verified": True})
+        print_json({"copied": counts, "verified": True, "already_copied": complete})
     else:
         memories = counted(counts["memories"], "memory", "memories")
         vectors = counted(counts["vectors"], "vector", "vectors")

@@ -82,12 +82,13 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
             interrupt.add_note(resume_hint(done, None))
             raise
         wanted = now and engine.parts.embedding.embedder is not None
+        beyond = 1 < from_line > reader.number
         missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
     if session.as_json:
-        print_json(as_json(result, elsewhere))
+        print_json(as_json(result, elsewhere) | ({"lines_in_file": reader.number} if beyond else {}))
         return
     click.echo(told(result, elsewhere))
-    if 1 < from_line > reader.number:
+    if beyond:
         note(f"The file has only {counted(reader.number, 'line', 'lines')}.", session)
     if result.stored and not now:
         note(

@@ -109,7 +109,18 @@ def check_trust(engine: Engine, memory: Memory) -> Memory:
     from scrubjay.engine.trust import check_trust, policy
 
     parts = engine.parts
-    return check_trust(memory, secrets=policy(parts.secrets), instructions=policy(parts.instructions))
+    checked = check_trust(memory, secrets=policy(parts.secrets), instructions=policy(parts.instructions))
+    return checked if checked.content == memory.content else _remade(memory, checked)
+
+
+def _remade(memory: Memory, masked: Memory) -> Memory:
+    """What was made from a text is made again from what is left of it."""
+    of_text = memory.kind is Kind.MEMORY and path_was_made(memory)
+    return replace(
+        masked,
+        title=title_of(masked.content) if memory.title == title_of(memory.content) else masked.title,
+        path=path_of(masked, masked.id) if of_text else memory.path,
+    )
 
 
 def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
