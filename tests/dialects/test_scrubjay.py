@@ -430,6 +430,8 @@ def test_a_memory_is_not_settled_with_itself(jay, relation):
 
     assert refused(jay, "settle", old=id, new=id, relation=relation)
     assert refused(jay, "settle", old=id, new=id.replace("mem_", "memory-"), relation=relation)
+    ok(jay, "settle", old=id, new=remembered(jay, "The harbour opens at seven"), relation="replaces")
+    assert "undo" not in refused(jay, "settle", old=id, new=id, relation=relation)  # that would revive it
 
 
 def test_the_same_said_twice_is_shown_once_and_can_be_undone(jay):

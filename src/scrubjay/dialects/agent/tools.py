@@ -398,7 +398,7 @@ def settle(engine: Engine, args: Body) -> Reply:
             old, new = engine.relate(old=args["old"], new=args["new"], relation=relation)
         except (Conflict, InvalidInput) as error:
             named = pair[error.details.get("memory_id") != pair[0].id]
-            if named.superseded_by is not None:
+            if named.superseded_by is not None and pair[0].id != pair[1].id:
                 error.hint = f'{served("undo")}(id="{named.id}") takes that back.'
             raise
     return replies.settled(old, new, relation, engine.now())
