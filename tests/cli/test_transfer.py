@@ -91,6 +91,16 @@ def test_an_import_beyond_the_quota_says_what_was_kept(call, environment, lines,
     assert said in " ".join(done.err.split())
 
 
+def test_forgotten_memories_that_wait_for_vectors_are_no_reason_to_warn(call, lines):
+    """Nothing embeds them while they are forgotten, and nothing needs to."""
+    forgotten = {"content": "User likes milk", "status": "deleted", "recoverable_until": "2099-01-01T00:00:00Z"}
+
+    call("import", lines(TEA, forgotten), "--embed", "later")
+    call("doctor", "--rebuild")
+
+    assert "All 2 are found by meaning." in call("doctor").out
+
+
 def test_what_is_to_be_embedded_later_is_found_by_words_at_once_and_by_meaning_then(call, lines):
     done = call("import", lines(TEA, {"content": "User plays the cello"}), "--embed", "later")
 

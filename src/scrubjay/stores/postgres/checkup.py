@@ -40,11 +40,23 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
                 SELECT count(*)
                 FROM memories
                 WHERE state < 4
-                AND (parts > 0 OR packed_bytes IS NOT NULL)  -- archived memories need none
-                AND parts = (
-                    SELECT count(*)
-                    FROM vectors
-                    WHERE vectors.space = memories.space AND vectors.memory = memories.seq
+                AND (
+                    (  -- forgotten ones wait until they come back
+                        state = 3
+                        AND EXISTS (
+                            SELECT 1
+                            FROM pending
+                            WHERE pending.space = memories.space AND pending.memory = memories.seq
+                        )
+                    )
+                    OR (
+                        (parts > 0 OR packed_bytes IS NOT NULL)  -- archived memories need none
+                        AND parts = (
+                            SELECT count(*)
+                            FROM vectors
+                            WHERE vectors.space = memories.space AND vectors.memory = memories.seq
+                        )
+                    )
                 )
             ),
             (

@@ -143,7 +143,7 @@ class Checkup:
     problems: tuple[str, ...]  # damage, in words; empty when whole
     memories: int
     with_words: int
-    with_vectors: int  # every part embedded
+    with_vectors: int  # every part embedded, or nothing to embed for now (archived, or forgotten before it was)
     pending: int
     unusable_vectors: int = 0  # memories whose vectors are not made of numbers; they are not among `with_vectors`
     whole_vectors: int = 0  # in the form of an earlier version, which takes twice the space

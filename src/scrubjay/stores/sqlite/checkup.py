@@ -77,9 +77,14 @@ def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
             SELECT count(*)
             FROM memories
             WHERE state < 4
-            AND (parts > 0 OR seq IN (SELECT memory FROM archives))  -- archived memories need none
-            AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
-            AND seq NOT IN (SELECT value FROM json_each(?))
+            AND (
+                (state = 3 AND seq IN (SELECT memory FROM pending))  -- forgotten ones wait until they come back
+                OR (
+                    (parts > 0 OR seq IN (SELECT memory FROM archives))  -- archived memories need none
+                    AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
+                    AND seq NOT IN (SELECT value FROM json_each(?))
+                )
+            )
             """,
             (json.dumps(list(of_vectors["vectors"])),),
         ),
