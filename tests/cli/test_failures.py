@@ -294,6 +294,33 @@ def test_an_interrupted_import_without_a_model_says_the_same(start, call):
     assert "Lines 1 to 512 are imported; to resume, repeat the command with --from-line 513." in err
 
 
+# The real command, interrupted when it closes the store.
+INTERRUPTED_AT_THE_END = """
+import os, signal, sys
+from scrubjay.cli.main import main
+from scrubjay.stores.sqlite.store import SqliteStore
+
+close = SqliteStore.close
+SqliteStore.close = lambda store: (os.kill(os.getpid(), signal.SIGINT), close(store))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["scrubjay", "import", sys.argv[1]]
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
+def test_an_import_interrupted_when_all_is_in_says_so(tmp_path, environment):
+    """Repeated from the last line that was named, lines without ids would come twice."""
+    file = tmp_path / "two.jsonl"
+    file.write_text('{"content": "User likes tea"}\n' * 2)
+    command = [sys.executable, "-c", INTERRUPTED_AT_THE_END, str(file)]
+
+    done = subprocess.run(command, env=environment, timeout=240, capture_output=True, text=True)
+
+    assert done.returncode == 130
+    assert "Lines 1 to 2 are imported" in done.stderr
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 @pytest.mark.usefixtures("interruptible")
 def test_a_program_that_interrupts_an_import_is_told_how_to_resume(start, call):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import timedelta
 
@@ -136,6 +137,46 @@ def test_two_imports_of_the_same_lines_at_once_bring_each_memory_once(jay, other
 
     assert (result.stored, result.already_here) == (2, 1)
     assert other.list(counted=True).total == 3
+
+
+@pytest.mark.parametrize("verb", ["known_ids", "add_all"])
+@pytest.mark.parametrize("at", range(5))
+@pytest.mark.parametrize("done", [False, True])
+def test_wherever_an_import_is_interrupted_the_lines_it_names_are_in(jay, monkeypatch, verb, at, done):
+    """The first line of the second batch repeats an id of the first one: that it is here says nothing of the others."""
+    ids = [f"m{number}" for number in range(128)]
+    ids[64] = "m3"
+    act, calls, told = getattr(type(jay), verb), iter(range(9)), [0]
+
+    def interrupted(engine, *given, **named):
+        now = next(calls, None) == at
+        if now and not done:
+            raise KeyboardInterrupt
+        result = act(engine, *given, **named)
+        if now:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(type(jay), verb, interrupted)
+    with suppress(KeyboardInterrupt):
+        jay.import_from(({"id": id, "content": f"fact {id}"} for id in ids), progress=told.append)
+    monkeypatch.undo()
+
+    assert jay.known_ids(ids) >= {*ids[: told[-1]]}
+
+
+def test_a_quota_does_not_refuse_what_another_import_has_brought(open_engine, monkeypatch):
+    jay = open_engine(quota=3)
+    lines, write = [{"id": f"m{number}", "content": f"fact {number}"} for number in range(2)], type(jay).add_all
+
+    def beaten(engine, *given, **named):
+        monkeypatch.setattr(type(jay), "add_all", write)
+        jay.import_from(lines)
+        return write(engine, *given, **named)
+
+    monkeypatch.setattr(type(jay), "add_all", beaten)
+
+    assert jay.import_from(lines).already_here == 2
 
 
 def test_importing_twice_changes_nothing(jay, other):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import embedding, intake, names
-from scrubjay.errors import Conflict, Error, InvalidInput
+from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
@@ -100,7 +100,8 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         try:
             written = _add_unknown(engine, fresh, links, batch.ids)
         except KeyboardInterrupt:
-            if progress and engine.known_ids([*fresh][:1]):  # it came while the disk was waited for: they are in
+            # It may have come while the disk was waited for. Some may be here without us, so all are looked for.
+            if progress and fresh.keys() <= engine.known_ids([*fresh]) and not _new_links(engine, links):
                 progress(batch.last_line)
             raise
         result = Imported(
@@ -127,7 +128,7 @@ def _add_unknown(
             return engine.add_all(
                 [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
             )
-        except Conflict:
+        except (Conflict, QuotaExceeded):
             if fresh.keys().isdisjoint(engine.known_ids([one for one in fresh if one in ids])):
                 raise  # else another import has brought one since
 

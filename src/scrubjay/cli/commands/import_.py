@@ -62,9 +62,9 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
         done = max(done, line)
         report(reader.bytes_read, None, done)
 
-    with session.engine(meaning=now) as engine, opened(file) as stream, told_of_a_new_space(engine, session):
-        reader = Lines(stream, from_line)
-        try:
+    try:
+        with session.engine(meaning=now) as engine, opened(file) as stream, told_of_a_new_space(engine, session):
+            reader = Lines(stream, from_line)
             with progress(
                 "Importing",
                 shown=not session.as_json,
@@ -75,15 +75,15 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
             ) as report:
                 result = engine.import_from(reader.lines(), progress=advance)
             elsewhere = sorted(engine.spaces_of(reader.ids) - {engine.spaces[0]}) if result.already_here else []
-        except Error as error:
-            error.hint = resume_hint(done, error.hint)
-            raise
-        except KeyboardInterrupt as interrupt:
-            interrupt.add_note(resume_hint(done, None))
-            raise
-        wanted = now and engine.parts.embedding.embedder is not None
-        beyond = 1 < from_line > reader.number
-        missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
+            wanted = now and engine.parts.embedding.embedder is not None
+            beyond = 1 < from_line > reader.number
+            missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
+    except Error as error:
+        error.hint = resume_hint(done, error.hint)
+        raise
+    except KeyboardInterrupt as interrupt:  # also while all that is imported waits for the store to be closed
+        interrupt.add_note(resume_hint(done, None))
+        raise
     if session.as_json:
         print_json(as_json(result, elsewhere) | ({"lines_in_file": reader.number} if beyond else {}))
         return
