@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
+from scrubjay.engine.parts import engine_on
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
@@ -336,3 +337,25 @@ def test_of_many_new_memories_each_is_named_to_those_who_keep_them_in_memory(sto
     checkup = store.check(deep=True)
     assert (named, unnamed) == (150, 0)
     assert (checkup.problems, checkup.with_vectors, checkup.pending) == ((), 0, 150)
+
+
+def test_after_many_have_come_the_server_knows_how_many_there_are(store: PostgresStore) -> None:
+    """Else it would look for each path of the next ones among all memories of the space, and not by its index."""
+    jay = engine_on(store, None)
+    jay.import_from({"content": f"Fact number {number}"} for number in range(1_200))
+
+    with store._reading() as con:
+        [(known,)] = con.execute("SELECT reltuples FROM pg_class WHERE oid = 'memories'::REGCLASS")
+        plan = con.execute(
+            """
+            EXPLAIN SELECT FROM unnest(%s::TEXT[]) AS these (path)
+            CROSS JOIN LATERAL (
+                SELECT FROM memories
+                WHERE memories.space = 'default' AND memories.path = these.path AND state IN (0, 1) LIMIT 1
+            ) AS taken
+            """,
+            (["inbox/a", "inbox/b"],),
+        ).fetchall()
+
+    assert known >= 512
+    assert any("memories_by_place" in step for (step,) in plan), plan

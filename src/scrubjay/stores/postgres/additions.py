@@ -64,6 +64,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
     if pending:
         _copy(tx, "pending", ("space", "memory", "next_part"), pending)
     tx._mark_repeats(*repeated)
+    tx.arrived += len(new)
     for columns in rows:
         if columns["space"] in mirrored:
             place = {name: columns[name] for name in ("space", "version", "state")}
@@ -111,16 +112,17 @@ def _check_paths(tx: PostgresTransaction, memories: Sequence[Memory], rows: Sequ
     taken += [
         path
         for (path,) in tx._con.execute(
-            # memories_by_place
+            # memories_by_place, for each of them
             """
-            SELECT path
+            SELECT these.path
             FROM unnest(%s, %s, %s) AS these (space, path, audience)
-            WHERE EXISTS (
+            CROSS JOIN LATERAL (
                 SELECT
                 FROM memories
                 WHERE memories.space = these.space AND memories.path = these.path AND state IN (0, 1)
                 AND CASE memories.audience WHEN 'public' THEN 'shared' ELSE memories.audience END = these.audience
-            )
+                LIMIT 1
+            ) AS taken
             """,
             [Texts(column) for column in zip(*places, strict=True)] or [Texts()] * 3,
         )

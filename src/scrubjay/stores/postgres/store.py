@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 WRITE_TIMEOUT_SECONDS = 10.0
 KNOWN_SECONDS = 30.0  # an index is made rarely, and a scope grows slowly
+MANY = 64  # memories at once, from which on a store may have become another one
 MOST_KNOWN = 1_000
 
 
@@ -225,6 +226,18 @@ class PostgresStore(PostgresReads, Store):
             yield transaction
             transaction.write_reads(until_committed.enter_context(self.tally.carried()))
             transaction.write_gathered()
+        if transaction.arrived >= MANY:
+            self._take_stock(transaction.arrived)
+
+    def _take_stock(self, arrived: int) -> None:
+        """Let the server count what it has, if that was never done or as many have come as there were. Else it plans
+        for a store as small as it was, and looks for each new path among all memories of a space: an import into a new
+        store took the longer the more it had brought. The server does it by itself as well, but a minute later."""
+        with self._reading() as con:
+            [(known,)] = con.execute("SELECT reltuples FROM pg_class WHERE oid = 'memories'::REGCLASS")
+        if known < arrived:
+            with suppress(StorageError), self._connections.apart() as con:  # only quicker: what came is stored
+                con.execute("ANALYZE memories, words, tags")
 
     @contextmanager
     def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:

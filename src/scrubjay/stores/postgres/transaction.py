@@ -84,6 +84,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._con = con
         self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
         self._counts = Counts()
+        self.arrived = 0  # memories that came many at once
         self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
         self.gathered: List[Callable[[], None]] = []
         self.sql = PostgresSql(self._reading, tally)
