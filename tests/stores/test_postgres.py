@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pytest
 
 from scrubjay.engine.parts import engine_on
+from scrubjay.errors import StorageError
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
@@ -359,3 +360,22 @@ def test_after_many_have_come_the_server_knows_how_many_there_are(store: Postgre
 
     assert known >= 512
     assert any("memories_by_place" in step for (step,) in plan), plan
+
+
+def test_a_server_that_goes_away_after_the_commit_does_not_make_it_a_failure(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone() -> NoReturn:
+        raise StorageError
+
+    jay = engine_on(store, None)
+    stock = store._take_stock
+
+    def without_a_server(arrived: int) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_reading", gone)
+            stock(arrived)
+
+    monkeypatch.setattr(store, "_take_stock", without_a_server)
+
+    assert jay.import_from({"content": f"Fact number {number}"} for number in range(100)).stored == 100

@@ -233,11 +233,12 @@ class PostgresStore(PostgresReads, Store):
         """Let the server count what it has, if that was never done or as many have come as there were. Else it plans
         for a store as small as it was, and looks for each new path among all memories of a space: an import into a new
         store took the longer the more it had brought. The server does it by itself as well, but a minute later."""
-        with self._reading() as con:
-            [(known,)] = con.execute("SELECT reltuples FROM pg_class WHERE oid = 'memories'::REGCLASS")
-        if known < arrived:
-            with suppress(StorageError), self._connections.apart() as con:  # only quicker: what came is stored
-                con.execute("ANALYZE memories, words, tags")
+        with suppress(StorageError):  # what came is stored, whatever happens here
+            with self._reading() as con:
+                [(known,)] = con.execute("SELECT reltuples FROM pg_class WHERE oid = 'memories'::REGCLASS")
+            if known < arrived:
+                with self._connections.apart() as con:
+                    con.execute("ANALYZE memories, words, tags")
 
     @contextmanager
     def listening(self, space: str, ring: Callable[[], None]) -> Iterator[None]:
