@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import runpy
 import subprocess
 import sys
+import tokenize
 import tomllib
 from pathlib import Path
 
@@ -149,3 +151,72 @@ def test_only_the_wiring_picks_a_backend():
 
 def test_only_one_package_knows_the_sdk_of_mcp():
     assert {file.rpartition("/")[0] for file in those_who_import("mcp")} == {"servers/mcp"}
+
+
+# --- The ratchet ------------------------------------------------------------------------------------------------------
+# These numbers only fall. A commit that raises one adds a feature, and says how much it adds and why.
+
+MOST_CODE = 46_207  # lines of src that hold code: neither blank, nor only a comment, nor part of a docstring
+MOST_CONSTANTS = 671  # assignments at the top level of a module whose value holds a number, tables included
+MOST_LATE_IMPORTS = 320  # import statements inside functions
+NOT_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def lines_of_code(text: str) -> int:
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            docstring = node.body[0]
+            lines.difference_update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
+    return len(lines)
+
+
+def numeric_constants(text: str) -> int:
+    def is_number(node: ast.AST) -> bool:
+        return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+    assigned = (node.value for node in ast.parse(text).body if isinstance(node, ast.Assign | ast.AnnAssign))
+    return sum(any(map(is_number, ast.walk(value))) for value in assigned if value is not None)
+
+
+def late_imports(text: str) -> int:
+    functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    inner = {
+        id(node)
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return len(inner)
+
+
+def test_the_rules_of_the_ratchet_count_what_they_say():
+    text = '"""Module."""\n\nimport os  # why\n\nA = 3\nB = ("x", {"y": 2.5})\nC = "z"\nD = True\n\n\ndef f():\n'
+    text += '    """Function,\n\n    at length."""\n    # a comment\n    import re\n\n    return re\n'
+
+    assert lines_of_code(text) == 8
+    assert numeric_constants(text) == 2
+    assert late_imports(text) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "most"),
+    [(lines_of_code, MOST_CODE), (numeric_constants, MOST_CONSTANTS), (late_imports, MOST_LATE_IMPORTS)],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_the_program_does_not_grow(count, most):
+    found = sum(count(file.read_text("utf-8")) for file in sorted((ROOT / "src").rglob("*.py")))
+
+    assert found <= most

@@ -1,0 +1,1 @@
+"""Everything that reads language: words, names, denials, secrets. It knows values only."""
