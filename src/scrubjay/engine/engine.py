@@ -1041,5 +1041,5 @@ def without_erased_text(result: Any) -> Any:
     """What may be kept of a result: not a word of a memory that was erased for good."""
     if not isinstance(result, Forgotten) or not result.hard:
         return result
-    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=())
+    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=(), also=())
     return replace(result, memory=replace(bare, metadata={}, detail={}))

@@ -49,7 +49,9 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
         if secrets is Policy.MASK:
             memory = _masked_memory(memory)
         flags.append(SECRET)
-    if instructions is not Policy.OFF and reads_like_instructions(f"{_own_title(memory)}\n{memory.text}"):
+    if instructions is not Policy.OFF and reads_like_instructions(
+        "\n".join((_own_title(memory), memory.text, *memory.also))
+    ):
         if instructions is Policy.REFUSE:
             raise Unprocessable(
                 "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."
@@ -64,7 +66,7 @@ def _secrets_of(memory: Memory) -> Iterator[Found]:
 
 
 def _texts_of(memory: Memory) -> Iterator[str]:
-    texts = (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata))
+    texts = (memory.content, _own_title(memory), *memory.also, *_texts_in(memory.detail), *_texts_in(memory.metadata))
     return filter(None, texts)
 
 
@@ -95,6 +97,7 @@ def _masked_memory(memory: Memory) -> Memory:
         content=masked(memory.content),
         title=title,
         tags=tuple([tag for tag in memory.tags if not any(secret in tag for secret in secrets)]),
+        also=tuple(masked(phrase) for phrase in memory.also if not any(secret in phrase for secret in secrets)),
         detail=_masked_value(memory.detail),
         metadata=_masked_value(memory.metadata),
     )

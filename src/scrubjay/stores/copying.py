@@ -46,7 +46,7 @@ MEMORY = (
     "final",
     "status", "source", "access_level", "supersedes", "superseded_by", "client", "caller", "transport", "dialect",
     "fingerprint", "content_hash", "content_length", "topic", "topic_key", "path", "title", "flags", "tags",
-    "auto_tags", "metadata", "detail", "content",
+    "auto_tags", "also", "former_also", "metadata", "detail", "content",
 )  # fmt: skip
 
 CLOCK = Table("clock", ("clock",))

@@ -258,6 +258,7 @@ class MemoriesContract:
             topic="auth",
             tags=("b", "a"),
             auto_tags=("z",),
+            also=("what is it?", "Wort"),
             confidence=0.25,
             source=Source.EXPLICIT,
             access_level=AccessLevel.PRIVATE,

@@ -162,7 +162,7 @@ class Restoring(Archives):
         if not embed:
             return TextVectors(vectors=(), parts=0)
         if mode is Mode.EXPEDITED:
-            return TextVectors(vectors=(), parts=len(self._engine.parts.embedding.split(kept.memory.embeddable)))
+            return TextVectors(vectors=(), parts=len(self._engine.parts.embedding.parts_of(kept.memory)))
         return embedding.embed(self._engine, kept.memory)[0]
 
 

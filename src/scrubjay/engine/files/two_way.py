@@ -429,8 +429,7 @@ class FolderSync:
         if at_once:
             return [embedding.embed(self._engine, memory)[0] for memory in memories]
         return [
-            TextVectors(vectors=(), parts=len(self._engine.parts.embedding.split(memory.embeddable)))
-            for memory in memories
+            TextVectors(vectors=(), parts=len(self._engine.parts.embedding.parts_of(memory))) for memory in memories
         ]
 
     def _revise(self, change: Change, file: File, *, at_once: bool = True, leaving: bool = False) -> bool:

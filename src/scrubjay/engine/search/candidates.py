@@ -92,9 +92,9 @@ def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Asked
     engine.notice_edits()
     if query.words_only:
         return None, None, None
-    vector, degraded = embed_query(engine, query.text)
+    vector, degraded = embed_query(engine, query.joined)
     languages = engine.parts.languages
-    second, lacking = languages.query(query.text) if languages.configured else (None, None)
+    second, lacking = languages.query(query.joined) if languages.configured else (None, None)
     return vector, degraded or lacking, second
 
 
@@ -148,9 +148,9 @@ def read_page(engine: Engine, found: Found, query: Query, audience: Audience, no
         )
     why: Mapping[str, Explanation] = {}
     if query.explain:
-        words = reads.matched_words(query.text, list(known))
+        words = reads.matched_words(query.joined, list(known))
         page = ranked.page(query.offset, end)
-        why = {one.memory: ranking.explained(one, words.get(one.memory, ())) for one in page}
+        why = {one.memory: ranking.explained(one, query, words.get(one.memory, ())) for one in page}
     return tuple(
         Hit(
             memory=memory,
@@ -181,11 +181,13 @@ class Search:
         periods = () if query.words_only else self._periods(vector)
         heard: list[verdict.Heard] = []
         if vector is None:
-            matches = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+            matches = reads.match(query.joined, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
             found = ranking.Ranked.by_words(matches)
             by_words = found.order
         else:
-            near = reads.candidates(query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+            near = reads.candidates(
+                query.joined, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
+            )
             if near.near:
                 heard.append(verdict.Heard(self.fingerprint, vector, near.cosines[: near.near]))
             if periods:
@@ -236,7 +238,7 @@ class Search:
         """What the best passage of each of these long notes holds of the question's words."""
         if not long:
             return {}
-        rarity = self.reads.rarity(query_words(self.query.text), self.audience)
+        rarity = self.reads.rarity(query_words(self.query.joined), self.audience)
         return {one.id: ranking.best_passage(one.text, rarity) for one in self.reads.sketches(long, self.audience)}
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:

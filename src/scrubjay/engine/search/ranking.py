@@ -242,9 +242,13 @@ def labelled(glimpses: Glimpses, question: str, holders: frozenset[str]) -> froz
     return (those & holders) or holders or those
 
 
-def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
+def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
+    """Why it was found: the words it holds, and those of the question's other wordings that brought any of them."""
+    brought = {word.lower() for word in words} - {word.lower() for word in query_words(query.text)}
+    own = {wording: {word.lower() for word in query_words(wording)} for wording in query.also}
     return Explanation(
         words=words,
+        wordings=tuple(wording for wording, words in own.items() if not brought.isdisjoint(words)),
         word_score=one.word_score,
         cosine=one.cosine,
         similarity=one.similarity,

@@ -79,8 +79,25 @@ class Embedding:
     def fingerprint(self) -> str | None:
         return self.embedder.fingerprint if self.embedder else None
 
-    def split(self, text: str) -> list[str]:
-        return self.embedder.split(text) if self.embedder else [text]
+    def parts_of(self, memory: Memory) -> list[str]:
+        """What is embedded of a memory: its text in parts that fit the model's window, each with its phrases."""
+        if self.embedder is None:
+            return [memory.embeddable]
+        whole = self.embedder.split(memory.embeddable)
+        if len(whole) == 1 or not memory.also:
+            return whole
+        text = memory.embeddable.removesuffix(memory.phrases).removesuffix("\n")
+        return [line for part in self.embedder.split(text) for line in self._with_phrases(part, memory.phrases)]
+
+    def _with_phrases(self, part: str, phrases: str) -> Iterator[str]:
+        """The part with the phrases below it; in two halves, if both together are too long for the model's window."""
+        line, half = f"{part}\n{phrases}", len(part) // 2
+        if half < len(phrases) or self.embedder is None or len(self.embedder.split(line)) == 1:
+            yield line
+            return
+        cut = part.rfind(" ", half // 2, half) + 1 or half
+        yield from self._with_phrases(part[:cut], phrases)
+        yield from self._with_phrases(part[cut:], phrases)
 
     @property
     def calibration(self) -> Knots:
@@ -304,7 +321,7 @@ def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Ve
 def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
     """The vectors of a text's first parts within the waiting time, or none and the reason."""
     embedding = engine.parts.embedding
-    parts = embedding.split(memory.embeddable)
+    parts = embedding.parts_of(memory)
     vectors: Sequence[Vector] = ()
     if (reason := cannot_embed(engine)) is None:
         try:
@@ -312,21 +329,21 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
         except EmbeddingError as error:
             reason = error.message
     languages = engine.parts.languages
-    second, waits = languages.text(memory.embeddable) if languages.configured else ((), False)
+    second, waits = languages.text(memory) if languages.configured else ((), False)
     return TextVectors(vectors=vectors, parts=len(parts), second=second, second_waits=waits), reason
 
 
 def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[TextVectors]:
     """All parts of all texts; what cannot be embedded now waits in the backlog."""
     embedding = engine.parts.embedding
-    split = [embedding.split(memory.embeddable) for memory in memories]
+    split = [embedding.parts_of(memory) for memory in memories]
     vectors: Iterator[Vector] = iter(())
     if check_model(engine) is None:
         try:
             vectors = iter(embedding.at_leisure([part for parts in split for part in parts]))
         except EmbeddingError:
             engine.parts.backlog.wake()
-    second = engine.parts.languages.texts([memory.embeddable for memory in memories])
+    second = engine.parts.languages.texts(memories)
     return [
         TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts), second=own)
         for parts, own in zip(split, second, strict=True)

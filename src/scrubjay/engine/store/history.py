@@ -20,6 +20,7 @@ from scrubjay.values.memory import (
     AT_HAND,
     Caller,
     Event,
+    FormerPhrases,
     Kind,
     Link,
     LinkKind,
@@ -34,6 +35,9 @@ from scrubjay.values.memory import (
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+
+
+MOST_REPHRASED = 20  # changes of phrases that can be taken back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +125,8 @@ class Ledger:
         if memory.kind is not Kind.MEMORY:
             memory = names.named(tx, memory)
         memory = replace(memory, **tx.clock.stamp(self.now()))
-        stored = self._put(tx, memory, text, None, fingerprint=fingerprint, agreed=agreed)
+        change = Change(user=self.caller.user, at=memory.updated_at)
+        stored = self._put(tx, memory, text, change, fingerprint=fingerprint, agreed=agreed)
         if memory.kind is not Kind.MEMORY and (alias := names.alias_of(stored)) is not None:
             tx.history.alias(alias, stored.id)
         waits = len(text.vectors) < text.parts
@@ -189,7 +194,7 @@ class Ledger:
         # Not by `now`: the time that another machine wrote there must not carry our clock along.
         stamp = tx.clock.stamp(self.now())
         memory = replace(memory, version=memory.version + 1, updated_at=updated, **stamp)
-        changed = self._put(tx, memory, text, reason, at=now)
+        changed = self._put(tx, memory, text, Change(user=self.caller.user, at=now, reason=reason))
         if text is not None and len(text.vectors) >= text.parts:
             self.judge_later(tx, changed)  # a text that is still to be embedded waits for both
         self.record(tx, changed, action, *fields, reason=reason)
@@ -218,6 +223,8 @@ class Ledger:
         names = tuple(name for name in fields if getattr(memory, name) != getattr(known, name))
         if memory == known:
             return Revised(memory=known, fields=(), previous=None, embedded=False)
+        if names == ("also",):
+            return self.rephrase(tx, known, memory, reason=reason, text=text)
         changed = self.change(tx, memory, "updated", *names, reason=reason, text=text)
         changed = self._settle_times(tx, changed, names)
         return Revised(
@@ -225,6 +232,33 @@ class Ledger:
             fields=names,
             previous=tx.history.versions(changed.id)[0].id,
             embedded=bool(text is not None and text.vectors),
+        )
+
+    def rephrase(
+        self,
+        tx: Transaction,
+        known: Memory,
+        memory: Memory,
+        *,
+        reason: str | None,
+        text: TextVectors | None,
+        undo: bool = False,
+    ) -> Revised:
+        """Write other phrases, or again those before the last ones: the version stays, former phrases are kept."""
+        now = max(self.now(), memory.updated_at)
+        memory = replace(memory, updated_at=now, **tx.clock.stamp(self.now()))
+        change = Change(user=self.caller.user, at=now, reason=reason)
+        last = FormerPhrases(
+            also=known.also, replaced_at=now, replaced_by=self.caller.user, reason=reason, hlc=memory.hlc
+        )
+        former = tx.history.former_phrases(known.id)
+        former = former[:-1] if undo else (*former, last)[-MOST_REPHRASED:]
+        changed = self._put(tx, memory, text, change, former_phrases=former)
+        if text is not None and len(text.vectors) >= text.parts:
+            self.judge_later(tx, changed)
+        self.record(tx, changed, "updated", "also", reason=reason)
+        return Revised(
+            memory=changed, fields=("also",), previous=None, embedded=bool(text is not None and text.vectors)
         )
 
     def record(self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None) -> None:
@@ -288,6 +322,7 @@ class Ledger:
                 [before, *(one.memory for one in tx.history.versions(memory.id))], memory
             )
             clean = publishing.remade(memory, former)
+            tx.amend(memory.id, {"former_also": "[]"})
         if clean.state in AT_HAND:
             clean = replace(clean, path=names.free_path(tx, clean))
         return clean, tuple(dict.fromkeys((*fields, *publishing.made_fields(memory, clean))))
@@ -315,19 +350,20 @@ class Ledger:
         tx: Transaction,
         memory: Memory,
         text: TextVectors | None,
-        reason: str | None,
+        change: Change,
         *,
-        at: datetime | None = None,
         fingerprint: bytes | None = None,
         agreed: bool | None = None,
+        former_phrases: Sequence[FormerPhrases] | None = None,
     ) -> Memory:
         stored = tx.put(
             memory,
             fingerprint=fingerprint or intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
-            change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
+            change=change,
             agreed=agreed,
+            former_phrases=former_phrases,
         )
         if text is not None:
             self._add_second(tx, stored, text)
@@ -341,6 +377,7 @@ class Ledger:
                 first_part=0,
                 vectors=text.second,
                 parts=len(text.second),
+                also=memory.also,
                 model=self.second_model,
             )
 

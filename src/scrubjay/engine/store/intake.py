@@ -25,6 +25,10 @@ from scrubjay.values.letters import is_blank, normalised, slug
 from scrubjay.values.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
+    MAX_PHRASE,
+    MAX_PHRASES,
+    MAX_WORDING,
+    MAX_WORDINGS,
     AccessLevel,
     Audience,
     Caller,
@@ -186,6 +190,7 @@ def build_memory(
         topic=new.topic,
         category=new.category or Category.FACT,
         tags=checked_tags(new.tags),
+        also=checked_phrases(new.also),
         importance=0.5 if new.importance is None else new.importance,
         confidence=new.confidence,
         source=new.source,
@@ -230,7 +235,7 @@ ENUMS: dict[str, type[StrEnum]] = {
 FIELDS = tuple(entry.name for entry in dataclass_fields(NewMemory))
 CHANGEABLE = (
     "content", "title", "tags", "category", "importance", "confidence", "access_level", "expires_at", "metadata",
-    "valid_from", "valid_until", "verified_at",
+    "valid_from", "valid_until", "verified_at", "also",
 )  # fmt: skip
 
 
@@ -257,6 +262,8 @@ def revision(
     if known.status is Status.ARCHIVED:
         raise Conflict(f"Memory {known.id} is archived.", hint="Restore it first.", memory_id=known.id)
     given = {**fields, **({} if tags is None else {"tags": tags.applied(known.tags)})}
+    if given.get("also", ()) is None:  # as of who does not name it
+        del given["also"]
     changed = changes(given, held=held)
     if "content" in changed:
         if known.kind is not Kind.MEMORY:
@@ -341,6 +348,8 @@ def query(given: Query | str, options: Mapping[str, Any]) -> Query:
     """:raises InvalidInput: for a blank question or an impossible page"""
     asked = given if isinstance(given, Query) else Query(text=given, **options)
     check_text(asked.text, "query")
+    if (also := checked_phrases(asked.also, most=MAX_WORDINGS, longest=MAX_WORDING)) != asked.also:
+        asked = replace(asked, also=also)
     check_limit(asked.limit, asked.offset)
     checked_time(asked.now, "now")
     return asked
@@ -358,6 +367,8 @@ def converted(name: str, value: Any) -> Any:
             return ENUMS[name](value)
         except ValueError:
             raise InvalidInput(f"{name} must be one of {', '.join(ENUMS[name])}.", field=name) from None
+    if name == "also":
+        return checked_phrases(value)
     return checked_tags(value) if name == "tags" else value
 
 
@@ -449,6 +460,20 @@ def checked_tags(tags: object) -> tuple[str, ...]:
         raise InvalidInput(f"A memory has at most {MAX_TAGS} tags, not {len(plain)}.", field="tags")
     for tag in plain:
         check_text(tag, "tags", maximum=MAX_TAG)
+    return plain
+
+
+def checked_phrases(phrases: object, *, most: int = MAX_PHRASES, longest: int = MAX_PHRASE) -> tuple[str, ...]:
+    """Other words for a memory or a question: each on one line and once, in the order given; None is none of them."""
+    if phrases is None or phrases == ():
+        return ()
+    if not isinstance(phrases, tuple | list) or not all(isinstance(phrase, str) for phrase in phrases):
+        raise InvalidInput("also must be a list of strings.", field="also")
+    plain = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+    if len(plain) > most:
+        raise InvalidInput(f"also has at most {most} entries, not {len(plain)}.", field="also")
+    for phrase in plain:
+        check_text(phrase, "also", maximum=longest)
     return plain
 
 

@@ -14,12 +14,23 @@ from datetime import datetime
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
-from scrubjay.stores.tables.rows import columns_of_value, event_of, snapshot_of_memory, value_of
+from scrubjay.stores.tables.rows import columns_of_value, event_of, former_phrases_of, snapshot_of_memory, value_of
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import SUPERSEDED, Sql
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Space, Version
+from scrubjay.values.memory import (
+    Audience,
+    BulkOperation,
+    Event,
+    FormerPhrases,
+    Link,
+    LinkKind,
+    Memory,
+    Recall,
+    Space,
+    Version,
+)
 from scrubjay.values.times import milliseconds, moment
 
 List = list  # below, `list` is a verb
@@ -143,6 +154,11 @@ class History:
             id=id,
         )
         return [version_of(row) for row in rows]
+
+    def former_phrases(self, id: str) -> tuple[FormerPhrases, ...]:
+        """The phrases that a memory had before, of those changes that made no version; oldest first."""
+        row = self._sql.one("SELECT former_also FROM memories WHERE id = :id", id=id)
+        return () if row is None else former_phrases_of(row[0])
 
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         """The changes of a space behind a number, in order."""
