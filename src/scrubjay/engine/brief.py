@@ -69,6 +69,7 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
         raise InvalidInput(f"budget must be from {LEAST} to {MOST:,} tokens.", field="budget")
     engine.notice_edits()
     with engine.records.one_reader():
+        engine.look_for_owed()
         considered = Considered(engine)
         queues = considered.queues()
     now = engine.now()
