@@ -113,6 +113,7 @@ class Engine:
     progress: Progress = no_progress
     client_model: Callable[[Prompt], str] | None = None  # the language model of the client who asks
     notices: Notices | None = None
+    with_model: bool = True  # False: whatever it takes in is embedded in the background
     from_files: bool = False  # it takes in what people wrote into files, so none is written for it, or read-only
 
     def bound_to(

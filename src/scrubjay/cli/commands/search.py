@@ -11,7 +11,19 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_listed, safe, tell_owed, when
+from scrubjay.cli.output import (
+    LONG,
+    Cell,
+    Marked,
+    note,
+    nothing,
+    on_terminal,
+    print_json,
+    print_listed,
+    safe,
+    tell_owed,
+    when,
+)
 from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of

@@ -53,6 +53,7 @@ NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
 LOADING = "The embedding model is still loading."
 TOO_LATE = "The embedding model did not answer in time."
+LATER = "It is embedded in the background."
 NO_MODEL = "No embedding model is configured; searches use words only."
 OTHER_MODEL = "The store's vectors come from another embedding model; searches use words only."
 BEING_REEMBEDDED = "The store's vectors are being rebuilt (scrubjay reembed); searches use words only."
@@ -311,6 +312,8 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
     """The vectors of a text's first parts within the waiting time, or none and the reason."""
     embedding = engine.parts.embedding
     parts = embedding.split(memory.embeddable)
+    if not engine.with_model:
+        return TextVectors(vectors=(), parts=len(parts)), LATER
     vectors: Sequence[Vector] = ()
     if (reason := cannot_embed(engine)) is None:
         try:
