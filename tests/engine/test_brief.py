@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.brief import LEAST, MOST
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.errors import InvalidInput
@@ -155,3 +158,34 @@ def test_of_an_open_pair_the_newer_one_is_told_and_reminded_of(real_jay):
     assert [memory.id for memory in reminded(real_jay, "When is the standup?").memories] == [new.id]
     real_jay.settle(old=old.id, new=new.id, keep=True)
     assert set(names(real_jay.brief())) == {old.id, new.id}
+
+
+class Sleepy(HashingEmbedder):
+    """A model that may fall asleep over a text."""
+
+    in_process = False
+
+    def __init__(self):
+        super().__init__()
+        self.awake = threading.Event()
+        self.awake.set()
+
+    def embed(self, texts):
+        self.awake.wait(240)
+        return super().embed(texts)
+
+
+def test_a_brief_never_waits_for_a_model(open_engine, tmp_path):
+    """Also if files were edited by hand, which a brief takes in. One that was too late would be down afterwards."""
+    embedder = Sleepy()
+    jay = open_engine(embedder, wait_seconds=1)
+    jay.paths.add("default", "project/harbour", "The harbour master is called Ottilie")
+    place = tmp_path / "stores" / "default" / "project" / "harbour.md"
+    embedder.awake.clear()
+    place.write_text(place.read_text().replace("Ottilie", "Gerlinde"))
+
+    brief = jay.brief()
+    embedder.awake.set()
+
+    assert "Gerlinde" in brief.text
+    assert jay.search("harbour").degraded is None

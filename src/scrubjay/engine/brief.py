@@ -23,7 +23,7 @@ from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.search.ranking import recency_of
 from scrubjay.errors import InvalidInput
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Decay, Filter, Kind, Memory, Order, Outcome
 from scrubjay.values.times import ago
 
@@ -67,8 +67,9 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
     """
     if not LEAST <= budget <= MOST:
         raise InvalidInput(f"budget must be from {LEAST} to {MOST:,} tokens.", field="budget")
-    engine.notice_edits()
+    replace(engine, with_model=False).notice_edits()
     with engine.records.one_reader():
+        engine.look_for_owed()
         considered = Considered(engine)
         queues = considered.queues()
     now = engine.now()

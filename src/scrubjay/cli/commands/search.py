@@ -11,7 +11,20 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_listed, safe, when
+from scrubjay.cli.output import (
+    LONG,
+    Cell,
+    Marked,
+    note,
+    nothing,
+    on_terminal,
+    print_json,
+    print_listed,
+    safe,
+    tell_owed,
+    when,
+)
+from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
@@ -41,7 +54,8 @@ def search(
     """
     which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
     with session.engine(meaning=not words, known_space=True) as engine:
-        found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
+        with waiting("Searching"):
+            found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded and session.as_json:  # beside the list, which is all that standard output has
             click.echo(json.dumps({"degraded": found.degraded, "partly": found.partly}, ensure_ascii=False), err=True)
         elif found.degraded:
@@ -52,6 +66,7 @@ def search(
             note("Nothing here seems to be about that; these are the nearest.", session)
         elif found.hits and found.verdict is Verdict.WEAK:
             note("Perhaps none of these is an answer.", session)
+        tell_owed(engine.take_owed(), session)
         remember_list([hit.memory.id for hit in found], session)
         if session.as_json:
             print_json(found.hits)

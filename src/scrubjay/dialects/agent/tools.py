@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.agent import addresses, replies
 from scrubjay.dialects.agent.prompts import PROMPTS
 from scrubjay.dialects.base import (
+    NOTICES,
     Body,
     Dialect,
     Reply,
@@ -111,6 +112,7 @@ scrubjay = Dialect(
     instructions=INSTRUCTIONS,
     brief="`brief` at the start; `recall` before answering; `remember` facts, decisions and checkpoints, then `settle` "
     "what they may outdate.",
+    conflicts="settle",
     acts={"store a fact": "remember", "search": "recall"},
     error_body=error_body,
     error_text=error_text,
@@ -202,7 +204,7 @@ def facts_schema(fact: Schema) -> Schema:
                 )
             ),
         },
-        optional={"degraded": DEGRADED},
+        optional={"degraded": DEGRADED, "notices": NOTICES},
     ),
 )
 def remember(engine: Engine, args: Body) -> Reply:
@@ -290,7 +292,7 @@ def wanted(args: Body) -> Filter:
     ),
     gives=gives(
         {"verdict": text(enum=["strong", "weak", "none"]), "memories": array(MEMORY), **ROOM},
-        optional={"degraded": DEGRADED},
+        optional={"degraded": DEGRADED, "notices": NOTICES},
     ),
 )
 def recall(engine: Engine, args: Body) -> Reply:
@@ -345,7 +347,8 @@ def recent(engine: Engine, args: Body) -> Reply:
             "more": flag(),
             "tokens": COUNT,
             "budget": COUNT,
-        }
+        },
+        optional={"notices": NOTICES},
     ),
 )
 def brief(engine: Engine, args: Body) -> Reply:

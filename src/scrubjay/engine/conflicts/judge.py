@@ -185,7 +185,9 @@ def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence
     return hint is not None
 
 
-def stored_result(memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int) -> Stored:
+def stored_result(
+    memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int, compared: bool
+) -> Stored:
     """The answer to a store."""
     return Stored(
         memory=memory,
@@ -194,6 +196,7 @@ def stored_result(memory: Memory, proposals: Sequence[Proposal], *, degraded: st
         same=tuple(one.memory.id for one in proposals if one.same),
         degraded=degraded,
         links=links,
+        compared=compared,
     )
 
 

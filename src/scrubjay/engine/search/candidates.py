@@ -105,6 +105,7 @@ def _find(
     audience: Audience,
     now: datetime,
 ) -> Found:
+    engine.look_for_owed()
     vector, degraded, second = asked
     if vector is not None and (other_model := check_model(engine)) is not None:
         vector, degraded = None, other_model

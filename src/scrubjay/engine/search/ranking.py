@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # a search by words alone needs no numpy
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words
-NOT_EMBEDDED = 0.2  # what counts as the similarity of a memory without a vector, where others have one
 BESIDE = 0.5  # weight of a second model's similarity against the first's …
 FOREIGN = 0.75  # … and if the question is in another language than English
 
@@ -161,12 +160,14 @@ def fuse(
     if second:
         others = np.array([second.get(memory, math.nan) for memory in found.memories], np.float64)
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
-    # Without any vectors (no model) words speak alone. One memory without a vector (archived, not embedded yet) among
-    # others counts as just near enough: its words alone must not pass for a full score.
-    if embedded.any():
-        scores = MEANING * np.where(embedded, similarities, NOT_EMBEDDED) + (1 - MEANING) * words
-    else:
-        scores = words
+    scores = np.where(embedded, MEANING * similarities + (1 - MEANING) * words, words)
+    if not embedded.all() and embedded.any():
+        # Of a memory without a vector (archived, not embedded yet) words speak alone, and for all of its score: else one
+        # that was just stored would stand behind whatever is near the question. But it never passes one with a vector
+        # that holds as much of the question.
+        as_good = words[embedded] >= words[~embedded][:, None]
+        most = np.where(as_good, scores[embedded], 0.0).max(axis=1)
+        scores[~embedded] = np.where(as_good.any(axis=1), np.minimum(words[~embedded], most), words[~embedded])
     return Ranked(
         found.memories,
         scores=scores,
@@ -677,7 +678,7 @@ def likelihood(
     english = verdict.english(query.text) and 2 * in_english >= len(first)
     if not english and reads_all:
         heard = heard[1:]  # the second model reads other languages, the first makes little of them
-    sure = verdict.likelihood(heard, similarity, words)
+    sure = verdict.likelihood(heard, similarity, words) if found.best_was_compared else best
     if first and best > 0:
         sure *= min(1.0, verdict.likeliest(first, query.text) / best)
         if verdict.of_another_number(query.text, first[0][1]) or (
