@@ -14,7 +14,7 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.trust import secrets_in
+from scrubjay.text.secrets import secrets_in
 from scrubjay.machine.projects import project_root, project_space
 from scrubjay.machine.suggestions import Suggestions
 
