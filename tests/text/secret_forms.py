@@ -37,6 +37,9 @@ KEY = made(40, seed="key")
 SLASHED = made(12, seed="s1") + "/" + made(13, seed="s2") + "+" + made(12, seed="s3")  # as AWS makes them
 P, YEAR, LEET, MADE, SIGNS, WORDS = PASSWORDS.values()
 
+ENCODED = base64.b64encode(P.encode() * 2).decode()  # as Kubernetes keeps them
+SEED_PHRASE = "crane violet harbor motion ticket pepper lunar orbit thrive kidney window basket"
+
 
 def pem(kind: str = "RSA ", lines: int = 6, *, head: str = "") -> str:
     body = "\n".join(made(64, LETTERS + "+/", seed=f"pem{kind}{line}") for line in range(lines))
@@ -74,7 +77,7 @@ FORMS: list[tuple[str, str, str]] = [
     ("sign", f"access token -> {KEY}", KEY),
     ("sign", f"smtpPass: {YEAR}", YEAR),
     ("sign", "PIN: 482913", "482913"),
-    ("sign", f"license key: {made(5, CAPITALS, seed='l1')}-{made(5, seed='l2')}-{made(8, seed='l3')}", made(8, seed="l3")),
+    ("sign", f"license key: {made(5, CAPITALS)}-{made(5, seed='l2')}-{made(8, seed='l3')}", made(8, seed="l3")),
     # A sentence
     ("sentence", f"The API key is {KEY}", KEY),
     ("sentence", f"The API key for billing is {KEY}.", KEY),
@@ -96,8 +99,7 @@ FORMS: list[tuple[str, str, str]] = [
     ("sentence", f"Login: admin / {P}", P),
     ("sentence", f"Credentials for staging: anna:{LEET}", LEET),
     ("sentence", f"creds = root/{MADE}", MADE),
-    ("sentence", "The seed phrase is " + "crane violet harbor motion ticket pepper lunar orbit thrive kidney window basket",
-     "crane violet harbor"),
+    ("sentence", "The seed phrase is " + SEED_PHRASE, SEED_PHRASE),
     # Markdown
     ("markdown", f"**Password:** {P}", P),
     ("markdown", f"**Password**: {P}", P),
@@ -124,7 +126,7 @@ FORMS: list[tuple[str, str, str]] = [
     ("settings", json.dumps({"name": "API_KEY", "value": KEY}), KEY),
     ("settings", json.dumps(json.dumps({"token": KEY})), KEY),
     ("settings", f"env:\n  - name: DB_PASSWORD\n    value: {LEET}", LEET),
-    ("settings", "data:\n  password: " + base64.b64encode(P.encode() * 2).decode(), base64.b64encode(P.encode() * 2).decode()),
+    ("settings", "data:\n  password: " + ENCODED, ENCODED),
     ("settings", f"DATABASE_PASSWORD='{SIGNS}'", SIGNS),
     ("settings", f"[default]\nsecret = {SLASHED}", SLASHED),
     ("settings", f":password => '{LEET}',", LEET),

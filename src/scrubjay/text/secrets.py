@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from math import log2
+from typing import NamedTuple
 
 from scrubjay.values.frozen import dataclass
 
@@ -203,22 +204,27 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"(?i:\b(?:set-)?cookie:\s{0,2}(?:[\w-]{1,40}=[^;\s]{0,15};\s?){0,5}[\w-]{1,40}=)([A-Za-z0-9%._~+/-]{20,2000})",
     ),
     "a password for curl": (
-        ("curl",),
-        r"\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?['\"]?[^\s:'\"$<]{1,80}:([^\s'\"]{4,120})",
+        ("curl", "http -a", "https -a"),
+        r"\b(?:curl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)|https? -a)[ =]?['\"]?[^\s:'\"$<]{1,80}:([^\s'\"]{4,120})",
     ),
     "a password for a command": (
         ("mysql", "sshpass", "redis-cli", "login"),
         r"\b(?:mysql(?:dump|admin)?\b[^\n]{0,200}?\s-p|sshpass\s{1,3}-p\s?|redis-cli\b[^\n]{0,200}?\s-a\s{1,3}"
         r"|login\b[^\n]{0,200}?\s-p\s{1,3})['\"]?([^\s'\"-][^\s'\"]{4,120})",
     ),
+    "a password for sudo": (("sudo -S",), r"\becho\s{1,3}['\"]?([^\s'\"$<]{4,80})['\"]?\s{0,3}\|\s{0,3}sudo -S"),
+    "a password for a host": (
+        ("root:", "admin:", "postgres:", "ubuntu:", "pi:", "sa:"),
+        r"(?<![\w/:.])(?:root|admin|postgres|ubuntu|pi|sa):([^\s:/@'\"$<]{6,80})@[\w.-]{1,200}",
+    ),
     "a line of .pgpass": (
         (":5432:", ":5433:", ":6432:", ":*:"),
-        r"(?m:^[\w.*-]{1,80}:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:)([^\s:]{6,120})$",
+        r"(?m:^[\w.*-]{1,80}:(?:5432|5433|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:)([^\s:]{6,120})(?!\S)",
     ),
     "a login": (
-        ("redential", "reds", "ogin", "ugangsdaten", "dentifiant", "redencial", "認証情報"),
-        r"(?i:(?:credentials?|creds|logins?|zugangsdaten|identifiants|credenciales|認証情報)\b[^\n:=/]{0,40}?[:=]\s{0,3}"
-        r"['\"`*]{0,3})[\w.@+-]{2,60}['\"`]?\s?[/:|,]\s?['\"`]?([^\s'\"`,;/]{6,120})",
+        ("redential", "reds", "ogin", "ugang", "dentifiant", "redencial", "認証情報"),
+        r"(?i:(?:credentials?|creds|logins?|zugang|zugangsdaten|identifiants|credenciales|認証情報)\b[^\n:=/]{0,40}?[:=]\s{0,3}"
+        r"['\"`*]{0,3})[\w.@+-]{2,60}['\"`]?\s?[/:|]\s?['\"`]?([^\s'\"`,;/=()]{6,120})",
     ),
     "a seed phrase": (
         ("hrase", "HRASE", "nemonic", "MNEMONIC", "seed words"),
@@ -227,8 +233,10 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a key of two-factor codes": (("otpauth://",), r"otpauth://[^\s]{1,200}?[?&]secret=([A-Za-z2-7]{16,64})"),
     "a recovery code": (
-        ("ecovery", "ECOVERY"),
-        r"(?i:\brecovery codes?\b[^\n]{0,20}?[:=]?\s{0,3})((?:[a-z0-9]{4,5}-){2,7}[a-z0-9]{4,5})\b",
+        ("ecovery", "ECOVERY", "ackup", "BACKUP"),
+        r"(?i:\b(?:recovery|backup)[ _-](?:codes?|keys?)\b[^\n]{0,20}?[:=]?\s{0,3})"
+        r"((?:(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}|\d{6,8})[,\s]{1,3}){0,15}"
+        r"(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}|\d{6,8}))\b",
     ),
 }
 COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
@@ -243,6 +251,8 @@ CHOSEN = frozenset(
         "a password in an address",
         "a password for curl",
         "a password for a command",
+        "a password for sudo",
+        "a password for a host",
         "a line of .pgpass",
         "a login",
         "a seed phrase",
@@ -252,7 +262,7 @@ CHOSEN = frozenset(
 # Long words are looked for anywhere: no random letters hold them. Short ones only as words of their own.
 PLACEHOLDER = re.compile(
     r"(?i)example|placeholder|change_?-?me|redacted|abcdef|12345678|x{5,}|\*{3,}|\.{3}|…|process\.env|os\.environ|getenv"
-    r"|^[$%@]\{|^\$\(|^\$[a-z_]+$|^\{\{|^%\(|^%\w+%$|^!(?:vault|secret|env)|^<|^(?:env|vault|secrets?|settings|config|op)[.:]"
+    r"|^[$%@#]?\{|^\$\(|^\$[a-z_]+$|^\{\{|^%\(|^%\w+%$|^!(?:vault|secret|env)|^<|^(?:env|vault|secrets?|settings|config|op)[.:]"
     r"|^(?:secrets?|settings|config|vars|var|self|args|app)\."
     r"|(?<![a-z0-9])(?:your|my|some|the|dummy|sample|fake|todo|none|null|undefined|test_?key|not[-_]?real|insert|replace|enter|abc123|x{3,4})(?![a-z0-9])"
     r"|(?<![a-z0-9])your[a-z]{0,12}key"
@@ -272,8 +282,10 @@ def shapes_due(text: str) -> list[str]:
 def _is_real(what: str, value: str) -> bool:
     if PLACEHOLDER.search(value) or WHOLE_PLACEHOLDER.fullmatch(value):
         return False
-    if what in {"a line of .pgpass", "a login"}:
+    if what in {"a line of .pgpass", "a login", "a password for a host"}:
         return _could_be_password(value, sure=True)
+    if what == "a recovery code" and not any(map(str.isdigit, value)):
+        return False
     if what in CHOSEN:
         return len(set(value)) >= 4
     # Random letters differ: a run of one letter or a word in capitals is someone's example.
@@ -285,7 +297,7 @@ def _bits_per_letter(value: str) -> float:
 
 
 # Looking back behind the first digit, not before it, lets the search leap from digit to digit.
-CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
+CARD = re.compile(r"\d(?<![\w.-]\d)(?:[ -]?\d){12,18}(?![\w.-])")
 
 
 def _cards_in(text: str) -> Iterator[Found]:
@@ -296,7 +308,8 @@ def _cards_in(text: str) -> Iterator[Found]:
 
 def _is_card(digits: str) -> bool:
     """Of a card's length and beginning, with a right check digit (Luhn), and not one that every manual prints."""
-    if not (13 <= len(digits) <= 19 and digits[0] in "23456" and len(set(digits)) >= 4):
+    lengths = {"2": (16,), "3": (14, 15, 16), "4": (13, 16, 19), "5": (16,), "6": (16, 17, 18, 19)}
+    if len(digits) not in lengths.get(digits[0], ()) or len(set(digits)) < 4:
         return False
     if digits.startswith(("4111", "4242", "5555", "378282", "601111")):
         return False
@@ -321,7 +334,7 @@ def _private_keys_in(text: str) -> Iterator[Found]:
     begins = [(found.start(), found.end()) for found in KEY_BEGINS.finditer(text)]
     ends = [(found.start(), found.end()) for found in KEY_ENDS.finditer(text)]
     next_begins = [*(start for start, _ in begins[1:]), len(text)]
-    for (start, body), limit in zip(begins, next_begins, strict=True):
+    for (start, body), limit in zip(begins, next_begins, strict=False):
         place = bisect_left(ends, (body, 0))
         if place < len(ends) and ends[place][0] < min(limit, body + LONGEST_KEY):
             stop, end = ends[place]
@@ -344,32 +357,26 @@ def _private_keys_in(text: str) -> Iterator[Found]:
 PASSWORD, TOKEN, PIN = "a password", "a token by its name", "a PIN"
 OTHERS = frozenset({PASSWORD, TOKEN, PIN, "a card number", "a private key"})
 STEMS: dict[str, str] = {
-    **dict.fromkeys(
-        (
-            "password", "passwort", "paswort", "passwd", "passphrase", "passcode", "passwrd", "kennwort", "zugangscode",
-            "contraseña", "contrasena", "mot de passe", "mots de passe", "code d'accès", "senha", "palavra-passe",
-            "wachtwoord", "hasło", "heslo", "lösenord", "şifre", "пароль", "пароля", "パスワード", "パスフレーズ",
-            "合言葉", "密码", "密碼", "口令", "비밀번호", "암호", "identified by",
-        ),
-        PASSWORD,
-    ),
-    **dict.fromkeys(("pass", "pwd", "pw", "mdp", "clave", "parola"), PASSWORD),
-    **dict.fromkeys(
-        (
-            "token", "secret", "credential", "bearer", "authorization", "key", "schlüssel", "geheimnis", "jeton", "clé",
-            "chave", "segredo", "segreto", "chiave", "токен", "ключ", "секрет", "トークン", "キー", "シークレット",
-            "秘密鍵", "令牌", "密钥", "密鑰", "토큰",
-        ),
-        TOKEN,
-    ),
-    **dict.fromkeys(("pin", "geheimzahl", "暗証番号"), PIN),
-}  # fmt: skip
-ALONE = frozenset({"pass", "pwd", "pw", "mdp", "clave", "parola", "pin", "clé"})  # else they are parts of other words
+    stem: kind
+    for kind, stems in {
+        PASSWORD: "password passwort paswort passwd passphrase passwrd kennwort contraseña contrasena mot~de~passe mots~de~passe senha"
+        " palavra-passe wachtwoord hasło heslo lösenord şifre пароль пароля パスワード パスフレーズ 合言葉 密码 密碼 口令 비밀번호 암호"
+        " identified~by credential pass pwd pw mdp clave parola psk",
+        TOKEN: "token secret bearer authorization key schlüssel geheimnis jeton clé chave segredo segreto chiave токен ключ секрет"
+        " トークン キー シークレット 秘密鍵 令牌 密钥 密鑰 토큰 _pat",
+        PIN: "pin geheimzahl passcode zugangscode code~d'accès 暗証番号",
+    }.items()
+    for stem in stems.replace("~", "\0").split()
+    for stem in [stem.replace("\0", " ")]
+}
+ALONE = frozenset(
+    {"pass", "pwd", "pw", "mdp", "clave", "parola", "psk", "pin", "clé", "_pat"}
+)  # else they are parts of other words
 # Words that make these a secret: before them …
 QUALIFIED = re.compile(
     r"(?:api|access|acces|secret|private|auth|app|application|account|storage|encryption|signing|master|license|licence|client|service"
     r"|admin|root|shared|subscription|consumer|deploy|webhook|openai|anthropic|groq|stripe|azure|aws|google|gemini|mistral|deepseek|cohere"
-    r"|zugangs|zugriffs|geheimer|privater|lizenz|geheime|アクセス|シークレット|秘密)[\s_.-]{0,2}$"
+    r"|zugangs|zugriffs|geheimer|privater|lizenz|geheime|pre-?shared|секретн\w{1,3}|приватн\w{1,3}|アクセス|シークレット|秘密)[\s_.-]{0,2}$"
 )
 ENVIRONMENT = re.compile(
     r"(?<![A-Z])(?!PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE)[A-Z][A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20}){0,3}_$"
@@ -378,36 +385,46 @@ ENVIRONMENT = re.compile(
 QUALIFIER = re.compile(
     r"\s?(?:(?:d['’]|de (?:la |l['’])?|di |da )?(?:api|accès|acceso|acesso|accesso)|secr[eéè]t[aeo]?|segreta|priv[eéa][eéda]?[ao]?|доступа|api)\b"
 )
+NETWORK = re.compile(r"(?:wi-?fi|wlan|wpa\d?|network|netzwerk)[\s_-]{0,2}$")
 NEEDS_QUALIFIER = frozenset({"key", "schlüssel", "clé", "chave", "chiave", "ключ", "キー"})
 PAGES = re.compile(
-    r"(?:next|page|continuation|sync|csrf|xsrf|paging|resume|push|device|max|public|publishable|anon)[\s_.-]{0,2}$"
+    r"(?:palabra|next|page|continuation|sync|csrf|xsrf|paging|resume|push|device|max|public|publishable|anon)[\s_.-]{0,2}$"
 )
 
-SUFFIX = r"(?:[\s_-](?:of the day|prod(?:uction)?|dev|staging|live|old|new|backup|value|\d{1,2}(?!\w))(?![a-z])|\d{1,2}(?!\w)|s(?![a-z]))?"
+SUFFIX = r"(?:[ -]?(?:code|number|nummer))?(?:\s(?:secreta|secrète|segreta|d['’]accès|d['’]api|de acceso|de acesso|di accesso|доступа))?(?:[\s_-](?:of the day|prod(?:uction)?|dev|staging|live|old|new|backup|value|\d{1,2}(?!\w))(?![a-z])|\d{1,2}(?!\w)|s(?![a-z]))?"
 ABOUT = (
-    r"(?:\s?[(\[（][^()\[\]\n]{1,40}[)\]）])?"
-    r"(?:\s(?:for|of|to|on|at|in|from|für|von|vom|zum|zur|zu|im|am|des|der|dem|pour|de|du|d['’]|à|para|del|do|da|no|na|per|для|от|к|в|на|voor|van)"
-    r"(?:\s[^\s:=|]{1,40}){1,6}?)?"
+    r"(?:\s?[(\[（][^()\[\]\n]{1,40}[)\]）])?(?:,\s[^,\n]{1,40},)?"
+    r"(?:\s(?:for|of|to|on|at|in|from|you|we|i|they|that|which|für|fuer|von|vom|zum|zur|zu|im|am|des|der|dem|pour|de|du|d['’]|à|para|del|do|da"
+    r"|no|na|per|для|от|к|в|на|voor|van)(?:\s[^\s:=|]{1,40}){1,6}?)?"
+)
+# Or one word, before a sign, that does not say that this is about passwords in general.
+WHOSE = (
+    r"\s(?!polic|hash|manager|length|reset|field|file|hint|url|link|histor|rotation|rule|strength|change|expir|age\b|id\b|name|type|min|max|format|prompt)"
+    r"[^\s:=|]{2,30}(?=\s{0,2}[:=])"
 )
 MARKS = r"[*_`'\"\\”»\]]{0,5}"
 SURE = (
-    r"(?:\s{0,20}(?::=|=>|={1,3}|->|→|—>|:{1,2}|：|＝)|[ \t]{1,20}\|(?=[^\n]{0,200}\|)|['\"]?,?\s{1,20}['\"]?value['\"]?\s?[:=]"
-    r"|(?:\s[^<>\n]{0,60})?>|\s?\(\s?(?=['\"]))"
+    r"(?:\s{0,20}(?::=|=>|={1,3}|->|→|—>|:{1,2}(?!//)|：|＝)|[ \t]{1,20}\|(?=[^\n]{0,200}\|)|['\"]?,?\s{1,20}['\"]?value['\"]?\s?[:=]"
+    r"|(?:\s[^<>\n]{0,60})?>|\s?(?=[「『])|\s?\(\s?(?=['\"]))"
 )
 LIKELY = (
-    r"(?:\s{0,2}(?:['’]s|は|为|為|是|은|는)|\s{1,3}(?:is|was|are|ist|lautet|war|heißt|est|était|es|era|fue|é|è|jest|это|был|[-–—])(?=\s))"
-    r"(?:\s(?:always|still|now|currently|just|set to|called|immer|noch|jetzt|derzeit|toujours|maintenant|siempre|ahora|sempre|agora|теперь|:))?:?"
+    r"(?:\s{0,2}(?:['’]s|は|为|為|是|은|는)|\s{1,3}(?:is|was|are|ist|lautet|war|heißt|est|était|es|era|fue|é|è|jest|это|был|[-–—]|will be|has been)(?=[\s:]))"
+    r"(?:\s(?:always|still|now|currently|just|set to|called|changed to|reset to|immer|noch|jetzt|derzeit|toujours|maintenant|siempre|ahora|sempre|agora|теперь|:))?:?"
 )
 CHANGED = r"\s(?:to|auf|à|a|em|на|в)(?=\s)"
 SCHEME = r"(?:(?:bearer|basic|token|apikey|bot|digest)\s{1,3})?"
 REST = re.compile(
-    rf"{SUFFIX}{MARKS}{ABOUT}{MARKS}(?:(?P<sure>{SURE})|(?P<likely>{LIKELY})|(?P<changed>{CHANGED})|(?P<beside>(?=\s)))"
+    rf"{SUFFIX}(?:{MARKS}(?:{ABOUT}|{WHOSE}){MARKS}(?:(?P<sure>{SURE})|(?P<likely>{LIKELY})|(?P<changed>{CHANGED}))|(?P<beside>(?=\s)))"
     rf"[^\S\n]{{0,20}}\n?[^\S\n]{{0,20}}[*_]{{0,3}}\s?\\?(?:<!\[cdata\[)?[`'\"“„«「『]{{0,3}}{SCHEME}"
 )
-VALUE = re.compile(r"[^\s'\"`<>|,;\\“”„«»「」『』、。ぁ-ヿ一-鿿가-힣！-～]{4,500}")
+MOST_OF_VALUE = 160  # characters of a value that are looked at
+IN_VALUE = r"[^\s'\"`<>|,;\\“”„«»「」『』、。ぁ-ヿ一-鿿가-힣！-～]"
+VALUE = re.compile(rf"{IN_VALUE}{{4,{MOST_OF_VALUE}}}")
+REST_OF_VALUE = re.compile(rf"{IN_VALUE}*")
 CHANGES = re.compile(
     r"\b(?:set|sets|change[ds]?|reset|rotated?|switch(?:ed)?|updated?|ge(?:ä|ae)ndert|gesetzt|cambi\w+|chang\w+|измен\w+|смен\w+)\b"
 )
+SIGNS_WITH_POINTS = frozenset({"=>", "->", "—>"})
 FLAG = re.compile(r"(?:^|[\s'\"])--?[\w-]{0,30}$")
 SAYS_WHAT = re.compile(
     r"(?<!\S)['\"`*]{0,3}([^\s'\"`]{6,100})['\"`*]{0,3},?\s(?:is|was|as|ist|als|est|comme|es|como|é)\s(?:the|our|my|your|its|a|das|der|dein|mein|unser|le|la|el|notre|mon|mi|nuestra)?\s?(?:[\w-]{1,20}\s){0,3}$"
@@ -425,61 +442,84 @@ def fold(text: str) -> str:
 
 def _named_in(text: str, folded: str, stems: list[str]) -> Iterator[Found]:
     for stem in stems:
-        kind, place = STEMS[stem], folded.find(stem)
+        place = folded.find(stem)
         while place >= 0:
             after = place + len(stem)
-            if (end := _name_ends(text, folded, stem, place, after)) is not None:
-                found = _value_behind(text, folded, kind, place, end) or _value_before(text, folded, kind, place, end)
+            if (name := _name_at(text, folded, stem, place)) is not None:
+                found = _value_behind(text, folded, name) or _value_before(text, folded, name)
                 if found is not None:
                     yield found
+                    after = max(after, found.end)
             place = folded.find(stem, after)
 
 
-def _name_ends(text: str, folded: str, stem: str, start: int, end: int) -> int | None:
-    """Where the name that this stem is a part of ends; None if it does not name a secret."""
-    before = folded[max(0, start - 40) : start]
+class Name(NamedTuple):
+    """Where a text names a secret, and of what kind."""
+
+    kind: str
+    start: int
+    end: int
+    plain: bool = False  # the word says little by itself: any key
+
+
+def _name_at(text: str, folded: str, stem: str, start: int) -> Name | None:
+    """What this stem names; None if that is no secret."""
+    kind, end, before = STEMS[stem], start + len(stem), folded[max(0, start - 40) : start]
     if stem in ALONE:
-        joined = start > 0 and text[start - 1].isalpha() and not (text[start - 1].islower() and text[start].isupper())
+        joined = (
+            stem[0] != "_"
+            and start > 0
+            and text[start - 1].isalpha()
+            and not (text[start - 1].islower() and text[start].isupper())
+        )
         if joined or folded[end : end + 1].isalpha() or (stem == "pin" and text[start:end] != "PIN"):
-            return None
-    if stem in NEEDS_QUALIFIER:
-        if behind := QUALIFIER.match(folded, end):
-            return behind.end()
-        if not (QUALIFIED.search(before) or (stem == "key" and ENVIRONMENT.search(text[max(0, start - 60) : start]))):
             return None
     if PAGES.search(before):
         return None
-    return end
+    if stem in NEEDS_QUALIFIER:
+        if behind := QUALIFIER.match(folded, end):
+            return Name(kind, start, behind.end())
+        if NETWORK.search(before):
+            return Name(PASSWORD, start, end)
+        of_environment = stem == "key" and ENVIRONMENT.search(text[max(0, start - 60) : start])
+        if not (QUALIFIED.search(before) or of_environment):
+            return Name(kind, start, end, plain=True) if stem == "key" and not before[-1:].isalnum() else None
+    return Name(kind, start, end)
 
 
-def _value_behind(text: str, folded: str, kind: str, start: int, end: int) -> Found | None:
-    rest = REST.match(folded, end)
+def _value_behind(text: str, folded: str, name: Name) -> Found | None:
+    rest = REST.match(folded, name.end)
     value = VALUE.match(text, rest.end()) if rest else None
     if rest is None or value is None:
         return None
-    sure = rest["sure"] is not None or FLAG.search(folded[max(0, start - 34) : start]) is not None
-    if rest["sure"] is not None and ">" in rest["sure"] and not ("-" in rest["sure"] or "=" in rest["sure"]):
-        sure = "<" in folded[max(0, start - 60) : start]
-        if not sure:
-            return None
-    if rest["changed"] is not None and not CHANGES.search(folded[max(0, start - 60) : start]):
+    sign, before = rest["sure"] or "", folded[max(0, name.start - 60) : name.start]
+    if sign.endswith(">") and sign.strip() not in SIGNS_WITH_POINTS and "<" not in before:
         return None
-    if rest["beside"] is not None and not sure and kind != PASSWORD:
+    if rest["changed"] is not None and not CHANGES.search(before):
         return None
+    sure = bool(sign) or FLAG.search(before[-34:]) is not None
+    plain = name.plain or (rest["beside"] is not None and name.kind == TOKEN and not sure)
     secret = value[0].rstrip("*_.,:;)]}")
-    if not _could_be(kind, secret, sure=sure):
-        return None
-    return Found(kind, value.start(), value.start() + len(secret))
+    found = _found(name.kind, secret, value.start(), sure=sure, plain=plain)
+    if found is not None and len(value[0]) == MOST_OF_VALUE and (rest := REST_OF_VALUE.match(text, value.end())):
+        return Found(found.what, found.start, rest.end())
+    return found
 
 
-def _value_before(text: str, folded: str, kind: str, start: int, end: int) -> Found | None:
+def _value_before(text: str, folded: str, name: Name) -> Found | None:
     """As in "… is the password" or "use … as the token"."""
-    before = folded[max(0, start - 160) : start]
-    if not GOES_ON.match(folded, end) or not (found := SAYS_WHAT.search(before)):
+    before = folded[max(0, name.start - 160) : name.start]
+    if not GOES_ON.match(folded, name.end) or not (found := SAYS_WHAT.search(before)):
         return None
-    first = start - len(before) + found.start(1)
-    secret = text[first : first + len(found[1])].rstrip("*_.,:;)]}")
-    return Found(kind, first, first + len(secret)) if _could_be(kind, secret, sure=False) else None
+    start = name.start - len(before) + found.start(1)
+    secret = text[start : start + len(found[1])].rstrip("*_.,:;)]}")
+    return _found(name.kind, secret, start, sure=False, plain=name.plain)
+
+
+def _found(kind: str, secret: str, start: int, *, sure: bool, plain: bool) -> Found | None:
+    if plain and not any(len(part) >= 20 and not HEX.fullmatch(part) for part in PARTS.split(secret)):
+        return None
+    return Found(kind, start, start + len(secret)) if _could_be(kind, secret, sure=sure) else None
 
 
 COLUMN = re.compile(r"[*_`'\" ]*([^*_`'\"|,;\t]{2,40}?)[*_`'\" ]*")
@@ -518,14 +558,14 @@ def _named_columns(cells: list[str]) -> dict[int, str]:
         if heading is None:
             continue
         folded = fold(heading[1])
-        for stem, kind in STEMS.items():
+        for stem in STEMS:
             start = folded.find(stem)
             if (
                 start >= 0
                 and len(folded) - start - len(stem) <= 2
-                and _name_ends(heading[1], folded, stem, start, start + len(stem))
+                and (name := _name_at(heading[1], folded, stem, start))
             ):
-                named[number] = kind
+                named[number] = name.kind
     return named
 
 
@@ -533,7 +573,7 @@ def _named_columns(cells: list[str]) -> dict[int, str]:
 
 # Parts of a value that people read: a word, a word in capitals, words in camel case, a number, a term with a number.
 READ = re.compile(
-    r"[A-Z]?[a-zà-ÿа-я]+|[A-Z]+s?|(?:[A-Z]?[a-z]{2,}|[A-Z]{2,4})+\d{0,4}|\d+|[A-Za-z]\d{1,3}|\d{1,6}[A-Za-z]{1,9}"
+    r"[A-Z]?[a-zà-ÿа-я]+|[A-Z]+s?|(?:(?:No|My|Is|On|In|To|Of|By|Id|Ok|Do|Up|At|Or|As|If|It|We)(?=[A-Z])|[A-Z]?[a-z]{2,}+|[A-Z]{2,4})++\d{0,4}|\d+|[A-Za-z]\d{1,3}|\d{1,6}[A-Za-z]{1,9}|[A-Z][a-z]+\d{1,5}(?:[A-Z][a-z]{2,}+)+"
 )
 TERM = re.compile(
     r"(?i)(?:sha|md|aes|rsa|dsa|base|utf|hs|rs|es|ps|ed|bcrypt|argon|scrypt|oauth|tls|ssl|ipv|http|h|v|rfc|iso|pbkdf|totp|hotp|ecdsa|ntlm|cl|gpt"
@@ -541,20 +581,21 @@ TERM = re.compile(
 )
 ADDRESS = re.compile(r"\w+://.*|[\w.+-]+@[\w-]+\.[\w.]+|www\..*")
 PATH = re.compile(
-    r"~?\.{0,2}/(?:[\w.~-]+/)*[\w.~-]*|[A-Za-z]:/.*|[\w.-]+\.(?:txt|md|json|ya?ml|py|js|ts|env|kdbx|pem|toml|ini|cfg|csv|html?|php|go|rs)"
+    r"~?\.{0,2}/(?:[\w.~-]++/)*+[\w.~-]*|[A-Za-z]:/.*|[\w.-]+\.(?:txt|md|json|ya?ml|py|js|ts|env|kdbx|pem|toml|ini|cfg|csv|html?|php|go|rs)"
 )
-CODE = re.compile(r"[A-Za-z_$][\w.$:]*[(\[].*|[a-z_]+(?:\.[a-zA-Z_]+)+|\w+\(\)")
-MOMENT = re.compile(r"v?\d+(?:[.:-]\d+)+(?:[-.+T]?[\w.:+-]*)?|\d+[-+]?[A-Za-z%]+(?:/[a-z]+)?|[\d.,:/%+-]+")
+CODE = re.compile(r"[A-Za-z_$][\w.$:]*[(\[].*|[a-z_]+(?:\.[a-zA-Z_]++)+|\w+\(\)")
+MOMENT = re.compile(r"v?\d+(?:[.:-]\d++)++(?:[-.+T]?[\w.:+-]*)?|\d+[-+]?[A-Za-z%]+(?:/[a-z]+)?|[\d.,:/%+-]+")
+HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 PARTS = re.compile(r"[^A-Za-z0-9À-ÿ]+")
 STRONG_SIGNS = re.compile(r"\w[!@#$%^&*?+=~]+\w|[!@#$%^&*+~]{2}")
 
 
 def _could_be(kind: str, value: str, *, sure: bool) -> bool:
-    if kind == PIN:
-        return re.fullmatch(r"\d{4,8}[#*]?", value) is not None and not PLACEHOLDER.search(value)
+    if kind == PIN and re.fullmatch(r"\d{4,8}[#*]?", value):
+        return not PLACEHOLDER.search(value)
     if PLACEHOLDER.search(value) or WHOLE_PLACEHOLDER.fullmatch(value) or _says_where_it_is(value):
         return False
-    return _could_be_password(value, sure=sure) if kind == PASSWORD else _could_be_token(value, sure=sure)
+    return _could_be_token(value, sure=sure) if kind == TOKEN else _could_be_password(value, sure=sure)
 
 
 def _says_where_it_is(value: str) -> bool:
@@ -589,7 +630,7 @@ def _could_be_token(value: str, *, sure: bool) -> bool:
 
 def _is_random(part: str) -> bool:
     if READ.fullmatch(part) or TERM.fullmatch(part):
-        return part.isalpha() and len(part) >= 24  # no word is so long
+        return len(part) >= 24 and part.isalpha() and (part.islower() or part.isupper())  # no word is so long
     if part.isalpha():
         switches = sum(one.isupper() != other.isupper() for one, other in pairwise(part))
         return len(part) >= 6 and switches >= 3
