@@ -9,16 +9,22 @@ flagged: stored word for word, shown, and found by a filter. A policy may refuse
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
 from functools import cache, reduce
+from inspect import signature
 from itertools import count
 from operator import or_
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
-from scrubjay.text.secrets import Found, masked, secrets_in
+from scrubjay.stores.promises.memories import Reads, Store, Transaction
+from scrubjay.text.secrets import masked, secrets_in
 from scrubjay.values.frozen import replace
 from scrubjay.values.letters import SENTENCES, normalised
 from scrubjay.values.memory import Memory
@@ -42,12 +48,14 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     :raises Unprocessable: if the policy refuses it
     """
     flags = [flag for flag in memory.flags if flag not in (SECRET, INSTRUCTION)]
-    if secrets is not Policy.OFF and (found := next(_secrets_of(memory), None)) is not None:
-        if secrets is Policy.REFUSE:
-            raise Unprocessable(f"The text contains what looks like {found.what}.", hint="Store it without the secret.")
-        if secrets is Policy.MASK:
-            memory = _masked_memory(memory)
-        flags.append(SECRET)
+    if secrets is not Policy.OFF:
+        found = set[tuple[str, str]]()
+        clean = without_secrets(memory, found)
+        if found:
+            if secrets is Policy.REFUSE:
+                raise refused(*found)
+            memory = _without_their_traces(clean, found) if secrets is Policy.MASK else memory
+            flags.append(SECRET)
     if instructions is not Policy.OFF and reads_like_instructions(f"{_own_title(memory)}\n{memory.text}"):
         if instructions is Policy.REFUSE:
             raise Unprocessable(
@@ -57,14 +65,9 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))
 
 
-def _secrets_of(memory: Memory) -> Iterator[Found]:
-    for text in _texts_of(memory):
-        yield from secrets_in(text)
-
-
-def _texts_of(memory: Memory) -> Iterator[str]:
-    texts = (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata))
-    return filter(None, texts)
+def refused(*found: tuple[str, str]) -> Unprocessable:
+    kind, _ = min(found)
+    return Unprocessable(f"The text contains what looks like {kind}.", hint="Store it without the secret.")
 
 
 def _own_title(memory: Memory) -> str:
@@ -72,42 +75,135 @@ def _own_title(memory: Memory) -> str:
     return "" if memory.content.startswith(memory.title.removesuffix("...")) else memory.title
 
 
-def _texts_in(value: Any, name: str = "") -> Iterator[str]:
-    """Every text inside, each with the name that it is kept under: `{"password": "…"}` is one by its name."""
-    if isinstance(value, str):
-        yield f"{name}={value}" if name else value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _texts_in(inner, str(key))
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts_in(inner, name)
-
-
-def _masked_memory(memory: Memory) -> Memory:
-    secrets = {text[one.start : one.end] for text in _texts_of(memory) for one in secrets_in(text)}
-    title = masked(memory.title)
-    for secret in secrets:  # as such it may not look like one
+def _without_their_traces(memory: Memory, found: set[tuple[str, str]]) -> Memory:
+    """Without these secrets in what is so short that they do not look like secrets there."""
+    title, secrets = memory.title, {secret for _, secret in found}
+    for secret in secrets:
         title = title.replace(secret, "[masked]")
-    return replace(
-        memory,
-        content=masked(memory.content),
-        title=title,
-        tags=tuple([tag for tag in memory.tags if not any(secret in tag for secret in secrets)]),
-        detail=_masked_value(memory.detail),
-        metadata=_masked_value(memory.metadata),
-    )
+    kept = [tag for tag in memory.tags if "masked" not in tag and not any(secret in tag for secret in secrets)]
+    return replace(memory, title=title, tags=tuple(kept))
 
 
-def _masked_value(value: Any, name: str = "") -> Any:
-    if isinstance(value, str):
-        text = masked(f"{name}={value}" if name else value)
-        return text.removeprefix(f"{name}=") if name else text
-    if isinstance(value, Mapping):
-        return {key: _masked_value(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked_value(inner, name) for inner in value]
-    return value
+# --- secrets in whatever is written ----------------------------------------------------------------------------------
+#
+# What they look like is told in `text/secrets.py`; here is where they are looked for. Every text of every value that a
+# transaction is given goes through `without_secrets` before it becomes a row (`guarded`): whoever adds a table or a
+# field has nothing to do for it. What is filled in from a memory's text needs the text without its secrets earlier,
+# and its flag, so `check_trust` looks at a memory when it comes in.
+
+# Fields that tell one thing from others: what takes a secret's place there has to, too.
+NAMES = frozenset({
+    "id", "ids", "alias", "aliases", "caller", "conversation", "conversation_id", "holder", "key", "memory", "message",
+    "name", "named", "path", "paths", "reply_to", "section", "session_id", "space", "spaces", "topic", "user", "user_id",
+})  # fmt: skip
+AS_JSON = frozenset({"result", "ours", "theirs"})  # fields that hold values written as JSON
+# The store's own secrets, and addresses that only work with theirs.
+OWN = frozenset({"fact", "set_fact", "put_endpoint", "remove_endpoint"})
+# Nobody waits for their outcome, or the text was accepted before: they are masked where others are refused.
+UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate", "restate", "reword"})
+
+Value = TypeVar("Value")
+
+
+def without_secrets(value: Value, found: set[tuple[str, str]], field: str = "", label: str = "") -> Value:
+    """The value with the secrets in all its texts masked, and what was found; itself if nothing was.
+
+    `field` is the field or parameter that holds it, `label` the key of a mapping: `{"password": "…"}` is one by its key.
+    """
+    inner: Any = value
+    if isinstance(inner, str):
+        return value if isinstance(inner, Enum) else cast("Value", _masked_text(inner, found, field, label))
+    if isinstance(inner, Mapping):
+        pairs = {
+            without_secrets(key, found): without_secrets(one, found, field, str(key)) for key, one in inner.items()
+        }
+        return value if pairs == inner else cast("Value", pairs)
+    if isinstance(inner, list | tuple | set | frozenset):
+        parts = [without_secrets(one, found, field, label) for one in inner]
+        if all(one is other for one, other in zip(parts, inner, strict=True)):
+            return value
+        return cast("Value", type(inner)(*parts) if hasattr(inner, "_fields") else type(inner)(parts))
+    return cast("Value", _masked_fields(inner, found)) if is_dataclass(inner) else value
+
+
+def _masked_fields(value: Any, found: set[tuple[str, str]]) -> Any:
+    skipped = {"title"} if isinstance(value, Memory) and not _own_title(value) else set()
+    held = {one.name: getattr(value, one.name) for one in fields(value) if one.init and one.name not in skipped}
+    changed = {name: clean for name, one in held.items() if (clean := without_secrets(one, found, name)) is not one}
+    if changed and skipped:
+        changed["title"] = without_secrets(value.title, found)
+    return replace(value, **changed) if changed else value
+
+
+def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str) -> str:
+    if field in AS_JSON and text[:1] in ("{", "["):
+        read = json.loads(text)
+        clean = without_secrets(read, found)
+        return text if clean == read else json.dumps(clean, ensure_ascii=False)
+    whole = f"{label}={text}" if label else text
+    secrets = {(one.what, whole[one.start : one.end]) for one in secrets_in(whole)}
+    if not secrets:
+        return text
+    found |= secrets
+    return masked(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
+
+
+def guarded(records: Store, secrets: Policy) -> Store:
+    """The store, with every text that is given to it checked, as the policy says; reads ask for what was written."""
+    return cast("Store", _GuardedStore(records, secrets))
+
+
+class _Guarded:
+    """A part of a store, or a transaction: its methods are given values without secrets."""
+
+    def __init__(self, inner: Any, secrets: Policy, tx: Transaction | None = None) -> None:
+        self._inner, self._secrets, self._tx = inner, secrets, tx
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self._inner, name)
+        if name in Transaction.__annotations__ or name in Reads.__annotations__ or name == "tally":
+            return _Guarded(inner, self._secrets, self._tx)
+        if not callable(inner) or name in OWN:
+            return inner
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = signature(inner).bind(*args, **kwargs)
+            for parameter, value in given.arguments.items():
+                given.arguments[parameter] = self._clean(value, name, parameter)
+            return inner(*given.args, **given.kwargs)
+
+        return call
+
+    def _clean(self, value: Any, method: str, parameter: str) -> Any:
+        found = set[tuple[str, str]]()
+        clean = without_secrets(value, found, parameter if parameter != "kwargs" else "")
+        if not found:
+            return value
+        if self._tx is not None and isinstance(value, Memory):
+            clean = self._as_it_was(value, clean, self._tx)
+            if clean == value:
+                return value
+        if self._secrets is Policy.REFUSE and method not in UNANSWERED:
+            if self._tx is None:
+                return value
+            raise refused(*found)
+        if isinstance(clean, Memory) and SECRET not in clean.flags:
+            return replace(clean, flags=(*clean.flags, SECRET))
+        return clean
+
+    def _as_it_was(self, memory: Memory, clean: Memory, tx: Transaction) -> Memory:
+        """What was stored under another policy stays as it is until it is changed, so that it can be forgotten."""
+        for known in tx.get([memory.id], EVERYTHING):
+            names = [one.name for one in fields(memory) if getattr(known, one.name) == getattr(memory, one.name)]
+            return replace(clean, **{name: getattr(memory, name) for name in names})
+        return clean
+
+
+class _GuardedStore(_Guarded):
+    @contextmanager
+    def writing(self, *, timeout_seconds: float | None = None) -> Iterator[Transaction]:
+        with self._inner.writing(timeout_seconds=timeout_seconds) as tx:
+            yield cast("Transaction", _Guarded(tx, self._secrets, tx))
 
 
 # --- instructions ----------------------------------------------------------------------------------------------------

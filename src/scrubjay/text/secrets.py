@@ -67,7 +67,7 @@ def masked(text: str, *, as_name: bool = False) -> str:
     return "".join([*pieces, text[place:]])
 
 
-MASK = re.compile(r"\[masked: ([A-Za-z0-9 .-]{3,40})\]|masked-[0-9a-f]{8}(?![0-9a-f])")
+MASK = re.compile(r"\[masked: ([A-Za-z0-9 .-]{3,40})\]|masked-[0-9a-f]{12}(?![0-9a-f])")
 
 
 def _opaque(mask: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ def _substitute(what: str, secret: str, *, as_name: bool) -> str:
         return f"[masked: {what}]"
     from hashlib import sha256
 
-    return f"masked-{sha256(secret.encode()).hexdigest()[:8]}"
+    return f"masked-{sha256(secret.encode()).hexdigest()[:12]}"
 
 
 # --- by their shape --------------------------------------------------------------------------------------------------
