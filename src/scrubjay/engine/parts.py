@@ -70,6 +70,10 @@ class Parts:
         endpoints: Mapping[str, str] | None = None,
         suggestions: Suggestions | None = None,
     ) -> None:
+        if secrets in ("mask", "refuse"):
+            from scrubjay.engine.trust import guarded, policy  # else nothing is looked at on its way to a row
+
+            records = guarded(records, policy(secrets))
         self.records = records
         self.registry = registry
         self.clock = clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,6 +61,20 @@ class Found(NamedTuple):
 
     def verdict_on(self, score: float) -> Verdict:
         return verdict.verdict(self.shown(score))
+
+    def without_weak(self, flagged: Container[str]) -> Found:
+        """The same without those of these memories that do not clearly answer: no count and no page shows them."""
+        ranked = self.candidates
+        order = [row for row in ranked.order if self._may_be_given(row, flagged)]
+        if len(order) == len(ranked):
+            return self
+        left = ranked.but(order, {}, "")
+        sure = self.shown(float(ranked.scores[order[0]])) if order else 0.0
+        return self._replace(candidates=left, sure=sure)
+
+    def _may_be_given(self, row: int, flagged: Container[str]) -> bool:
+        ranked = self.candidates
+        return ranked.memories[row] not in flagged or self.verdict_on(float(ranked.scores[row])) is Verdict.STRONG
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
@@ -122,14 +136,26 @@ def _find(
         second=second,
     )
     found, periods, sure = search.candidates(vector)
+    answer = Found(found, vector, degraded, False, periods, sure)
+    if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
+        answer = answer.without_weak(_flagged_among(engine, found, query, audience, now))
     if vector is None or degraded is not None:
-        return Found(found, vector, degraded, False, periods, sure)
+        return answer
     if len(found):
         waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_was_compared)
     else:  # whatever has a vector is found
         searched = engine.records.count(query.filter, audience, now=now)
         waiting = without_vectors(searched, searched)
-    return Found(found, vector, waiting, waiting is not None, periods, sure)
+    return answer._replace(degraded=waiting, partly=waiting is not None)
+
+
+def _flagged_among(
+    engine: Engine, found: ranking.Ranked, query: Query, audience: Audience, now: datetime
+) -> frozenset[str]:
+    """Which of the candidates hold a secret or instructions to a model."""
+    flagged = replace(query.filter, flag="any", ids=frozenset(found.memories))
+    most = len(found.memories)
+    return frozenset([memory.id for memory in engine.records.list(flagged, audience, now=now, limit=most)])
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
