@@ -575,7 +575,8 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
 def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
-    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
+    from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
+    from scrubjay.text.events import CHANGED
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
