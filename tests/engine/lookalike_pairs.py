@@ -1,4 +1,4 @@
-"""Sentences of our own that look like changes and are none, and changes that look like them. Nothing is fitted on them."""
+"""Sentences of our own that look like changes and are none, and changes that look like them. No weights know them."""
 
 # A denial of the very thing that was said.
 DENIED = [
