@@ -71,14 +71,14 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            print_listed(
-                ("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit, query) for hit in found]
-            )
+            doubts = engine.doubts([hit.memory for hit in found])
+            rows = [row(hit, query, doubts.get(hit.memory.id)) for hit in found]
+            print_listed(("score", "id", "memory", "tags", "stored", "state", "why"), rows)
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 
 
-def row(hit: Hit, query: str) -> tuple[Cell, ...]:
+def row(hit: Hit, query: str, newer: str | None) -> tuple[Cell, ...]:
     memory = hit.memory
     return (
         f"{hit.score:.2f}",
@@ -86,7 +86,7 @@ def row(hit: Hit, query: str) -> tuple[Cell, ...]:
         marked(memory.shown_text, query),
         ", ".join(memory.tags),
         memory.created_at,
-        state_of(memory),
+        state_of(memory, newer),
         reason(hit),
     )
 

@@ -243,7 +243,11 @@ def one(memory: Memory, budget: int, now: datetime, doubts: Mapping[str, str]) -
 
 def briefed(brief: Brief, now: datetime) -> Reply:
     sections = [
-        {"name": one.name, "title": one.title, "memories": [body_of(memory, now) for memory in one.memories]}
+        {
+            "name": one.name,
+            "title": one.title,
+            "memories": [body_of(memory, now, doubts=brief.doubts) for memory in one.memories],
+        }
         for one in brief.sections
     ]
     body = {"sections": sections, "more": brief.more, "tokens": brief.tokens, "budget": brief.budget}

@@ -162,7 +162,7 @@ def fuse(
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
     scores = np.where(embedded, MEANING * similarities + (1 - MEANING) * words, words)
     if not embedded.all() and embedded.any():
-        # Of a memory without a vector (archived, not embedded yet) words speak alone, and for all of its score: else one
+        # Of a memory without a vector (archived, not embedded yet) words make the whole score: else one
         # that was just stored would stand behind whatever is near the question. But it never passes one with a vector
         # that holds as much of the question.
         as_good = words[embedded] >= words[~embedded][:, None]
@@ -580,7 +580,8 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
 def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
-    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
+    from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
+    from scrubjay.text.events import CHANGED
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
