@@ -286,7 +286,8 @@ def wanted(args: Body) -> Filter:
             **FILTER,
             "until": {**TIME, "description": "Stored until"},
             "outdated": flag("Also what a newer memory replaced"),
-            "limit": integer("Most memories, also far-fetched ones", minimum=1, maximum=MOST_HITS),
+            "limit": integer("Most memories", minimum=1, maximum=MOST_HITS),
+            "all": flag("Weaker hits, too"),
             "budget": budget_schema(1_000),
         },
     ),
@@ -306,8 +307,16 @@ def recall(engine: Engine, args: Body) -> Reply:
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
     hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
     doubts = engine.doubts([hit.memory for hit in hits])
-    filtered = len(args.keys() - {"question", "budget", "limit"}) > 0
-    return replies.recalled(hits, budget, engine.now(), filtered=filtered, limit=args.get("limit"), doubts=doubts)
+    return replies.recalled(
+        hits,
+        budget,
+        engine.now(),
+        filtered=len(args.keys() - {"question", "also", "budget", "limit", "all"}) > 0,
+        reworded=bool(args.get("also")),
+        limit=int(args.get("limit", MOST_HITS)),
+        everything=bool(args.get("all")),
+        doubts=doubts,
+    )
 
 
 def named(engine: Engine, asked: str) -> Memory | None:
