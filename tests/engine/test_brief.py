@@ -207,7 +207,6 @@ def test_a_brief_never_waits_for_a_model(open_engine, tmp_path):
 
     assert "Gerlinde" in brief.text
     assert jay.search("harbour").degraded is None
-    assert "may be outdated" not in real_jay.brief().text
 
 
 def test_what_is_merely_related_opens_no_pair_and_marks_nothing_in_a_brief(real_jay):
