@@ -100,7 +100,7 @@ SPACES = frozenset({"space", "spaces"})  # are there, or are refused when they a
 AS_JSON = frozenset({"result", "ours", "theirs"})  # fields that hold values written as JSON
 # The store's own secrets, and addresses that only work with theirs.
 OWN = frozenset({"fact", "set_fact", "put_endpoint", "remove_endpoint"})
-# Nobody waits for their outcome, or the text was accepted before: they are masked where others are refused.
+# No caller waits for their outcome, or the text was accepted before: they are masked where others are refused.
 UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate", "restate", "reword"})
 
 Value = TypeVar("Value")
