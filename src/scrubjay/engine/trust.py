@@ -27,7 +27,7 @@ from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.text.secrets import masked, secrets_in
 from scrubjay.values.frozen import replace
 from scrubjay.values.letters import SENTENCES, normalised
-from scrubjay.values.memory import Memory
+from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
 
@@ -101,9 +101,11 @@ AS_JSON = frozenset({"result", "ours", "theirs"})  # fields that hold values wri
 # The store's own secrets, and addresses that only work with theirs.
 OWN = frozenset({"fact", "set_fact", "put_endpoint", "remove_endpoint"})
 # No caller waits for their outcome, or the text was accepted before: they are masked where others are refused.
+PORTS = frozenset({*Reads.__annotations__, *Transaction.__annotations__, "tally"})
 UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate", "restate", "reword"})
 
 Value = TypeVar("Value")
+ID_LENGTH = len(new_id())
 
 
 def without_secrets(value: Value, found: set[tuple[str, str]], field: str = "", label: str = "") -> Value:
@@ -141,6 +143,8 @@ def _masked_fields(value: Any, found: set[tuple[str, str]]) -> Any:
 
 
 def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str) -> str:
+    if len(text) == ID_LENGTH and text.startswith("mem_"):  # a search reads hundreds by their ids
+        return text
     if field in AS_JSON and text[:1] in ("{", "["):
         read = json.loads(text)
         clean = without_secrets(read, found)
@@ -175,7 +179,7 @@ class _Guarded:
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self._inner, name)
-        if name in Transaction.__annotations__ or name in Reads.__annotations__ or name == "tally":
+        if not callable(inner) and name in PORTS:
             return _Guarded(inner, self._secrets, self._tx)
         if not callable(inner) or name in OWN:
             return inner
