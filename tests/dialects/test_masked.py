@@ -16,7 +16,7 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Unprocessable
 from scrubjay.folders.registry import Registry
-from scrubjay.values.memory import Provenance
+from scrubjay.values.memory import Filter, Provenance
 from scrubjay.wiring import open_peer
 from tests.conftest import sqlite_store
 from tests.text.secret_forms import made
@@ -321,3 +321,17 @@ def test_a_space_is_not_called_like_a_secret(home, secrets):
     with pytest.raises(Unprocessable):
         jay.folders.create(f"key-{made(32, '0123456789abcdef')}")
     jay.close()
+
+
+def test_either_backend_masks_and_gives_a_flagged_memory_only_to_whoever_asks(open_engine):
+    jay = open_engine(secrets="mask")
+    jay.store("The Kubernetes ingress is nginx")
+    jay.conversations.create("talk", title=f"About {TOKEN}")
+    secret = jay.store(f"Our GitHub token is {TOKEN}", tags=["ci"]).memory
+    memento = find("memento")
+
+    found = memento.call(jay, "search_memories", {"query": "What is our Kubernetes version?"}).body["memories"]
+
+    assert TOKEN not in f"{jay.conversations.get('talk')}{jay.get(secret.id)}"
+    assert [one["content"] for one in found] == ["The Kubernetes ingress is nginx"]
+    assert [memory.id for memory in jay.list(Filter(flag="secret"))] == [secret.id]
