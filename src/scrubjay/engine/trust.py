@@ -27,7 +27,7 @@ from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.text.secrets import masked, secrets_in
 from scrubjay.values.frozen import replace
 from scrubjay.values.letters import SENTENCES, normalised
-from scrubjay.values.memory import Memory
+from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
 
@@ -99,15 +99,18 @@ def _without_their_traces(memory: Memory, found: set[tuple[str, str]]) -> Memory
 # Fields that tell one thing from others: what takes a secret's place there has to, too.
 NAMES = frozenset({
     "id", "ids", "alias", "aliases", "caller", "conversation", "conversation_id", "holder", "key", "memory", "message",
-    "name", "named", "path", "paths", "reply_to", "section", "session_id", "space", "spaces", "topic", "user", "user_id",
+    "name", "named", "path", "paths", "reply_to", "section", "session_id", "topic", "user", "user_id",
 })  # fmt: skip
+SPACES = frozenset({"space", "spaces"})  # are there, or are refused when they are created: they have no other name
 AS_JSON = frozenset({"result", "ours", "theirs"})  # fields that hold values written as JSON
 # The store's own secrets, and addresses that only work with theirs.
 OWN = frozenset({"fact", "set_fact", "put_endpoint", "remove_endpoint"})
-# Nobody waits for their outcome, or the text was accepted before: they are masked where others are refused.
+# No caller waits for their outcome, or the text was accepted before: they are masked where others are refused.
+PORTS = frozenset({*Reads.__annotations__, *Transaction.__annotations__, "tally"})
 UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate", "restate", "reword"})
 
 Value = TypeVar("Value")
+ID_LENGTH = len(new_id())
 
 
 def without_secrets(value: Value, found: set[tuple[str, str]], field: str = "", label: str = "") -> Value:
@@ -117,7 +120,11 @@ def without_secrets(value: Value, found: set[tuple[str, str]], field: str = "", 
     """
     inner: Any = value
     if isinstance(inner, str):
-        return value if isinstance(inner, Enum) else cast("Value", _masked_text(inner, found, field, label))
+        return (
+            value
+            if isinstance(inner, Enum) or field in SPACES
+            else cast("Value", _masked_text(inner, found, field, label))
+        )
     if isinstance(inner, Mapping):
         pairs = {
             without_secrets(key, found): without_secrets(one, found, field, str(key)) for key, one in inner.items()
@@ -141,6 +148,8 @@ def _masked_fields(value: Any, found: set[tuple[str, str]]) -> Any:
 
 
 def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str) -> str:
+    if len(text) == ID_LENGTH and text.startswith("mem_"):  # a search reads hundreds by their ids
+        return text
     if field in AS_JSON and text[:1] in ("{", "["):
         read = json.loads(text)
         clean = without_secrets(read, found)
@@ -151,6 +160,15 @@ def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str)
         return text
     found |= secrets
     return masked(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
+
+
+def checked_text(text: str, secrets: Policy) -> str:
+    """A single text, masked; :raises Unprocessable: if the policy refuses it"""
+    found = set[tuple[str, str]]()
+    clean = without_secrets(text, found)
+    if found and secrets is Policy.REFUSE:
+        raise refused(*found)
+    return clean
 
 
 def guarded(records: Store, secrets: Policy) -> Store:
@@ -166,7 +184,7 @@ class _Guarded:
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self._inner, name)
-        if name in Transaction.__annotations__ or name in Reads.__annotations__ or name == "tally":
+        if not callable(inner) and name in PORTS:
             return _Guarded(inner, self._secrets, self._tx)
         if not callable(inner) or name in OWN:
             return inner
@@ -188,9 +206,9 @@ class _Guarded:
             clean = self._as_it_was(value, clean, self._tx)
             if clean == value:
                 return value
-        if self._secrets is Policy.REFUSE and method not in UNANSWERED:
-            if self._tx is None:
-                return value
+        if self._secrets is Policy.REFUSE and self._tx is None:
+            return value
+        if (self._secrets is Policy.REFUSE and method not in UNANSWERED) or (method, parameter) == ("create", "name"):
             raise refused(*found)
         if isinstance(clean, Memory) and SECRET not in clean.flags:
             return replace(clean, flags=(*clean.flags, SECRET))

@@ -1,6 +1,6 @@
 """Secrets that people and agents leave in texts: keys, tokens, passwords, card numbers.
 
-They are known by their shape, as the services that issue them made it, or by a name that somebody wrote beside
+They are known by their shape, as the services that issue them made it, or by a name that someone wrote beside
 them, as in "The wifi password is …". Examples, placeholders and values from the environment are none.
 
 Every shape has a few letters that must be in the text before it is looked for, and every part of every pattern is
@@ -620,7 +620,7 @@ def _could_be_password(value: str, *, sure: bool) -> bool:
 
 
 def _could_be_token(value: str, *, sure: bool) -> bool:
-    """Long enough, with a part that nobody reads."""
+    """Long enough, with a part that reads like no word."""
     parts = [part for part in PARTS.split(value) if part]
     random = sum(len(part) for part in parts if _is_random(part))
     if len(value) < (8 if sure else 12) or not random:

@@ -144,9 +144,11 @@ def _flagged_among(
     engine: Engine, found: ranking.Ranked, query: Query, audience: Audience, now: datetime
 ) -> frozenset[str]:
     """Which of the candidates hold a secret or instructions to a model."""
-    flagged = replace(query.filter, flag="any", ids=frozenset(found.memories))
-    most = len(found.memories)
-    return frozenset([memory.id for memory in engine.records.list(flagged, audience, now=now, limit=most)])
+    flagged, most = replace(query.filter, flag="any"), len(found.memories)
+    if not engine.records.list(flagged, audience, now=now, limit=1):  # as in most stores; the ids would take longer
+        return frozenset()
+    among = replace(flagged, ids=frozenset(found.memories))
+    return frozenset([memory.id for memory in engine.records.list(among, audience, now=now, limit=most)])
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
