@@ -54,7 +54,7 @@ class Settings:
     )
     judge_wait: float = setting(
         100.0,
-        "Milliseconds a server's store may take for what it outdates before that is left to the background; 0: no limit.",
+        "Milliseconds a server may spend on what a store outdates before that is left to the background; 0: no limit.",
     )
     strict_embedding: bool = setting(
         False, "Fail stores and searches when the model is unavailable, instead of using words only: on or off."
