@@ -380,6 +380,7 @@ WITHOUT_SPACE = {
     "spaces": "it is the list of spaces",
     "links": "they may lead from one space to another",
     "asides": "they follow from links",
+    "owed": "they belong to callers",
     "facts": "they are about the store as a whole",
     "counters": "one row for the store as a whole",
     "changed_memories": "numbered for the store as a whole, in the order of commits",

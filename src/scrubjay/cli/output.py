@@ -154,6 +154,12 @@ def tell_flags(memory: Memory, session: Session) -> None:
 
 def tell_owed(owed: Sequence[OpenConflict], session: Session) -> None:
     """What was found since earlier commands had no time to compare what they stored."""
+    if owed and session.as_json:  # beside the result, which is all that standard output has
+        import json
+
+        from scrubjay.values.codec import plain
+
+        click.echo(json.dumps({"compared_since": plain(list(owed))}, ensure_ascii=False), err=True)
     for pair in owed:
         note(f"Compared since: {pair.new.title} ({pair.new.id})", session)
         note(f"  It may outdate: {pair.old.title}", session)

@@ -522,7 +522,7 @@ class Engine:
     def take_owed(self) -> Sequence[OpenConflict]:
         """The open pairs that comparing those memories brought; each is given once, whichever process is asked first.
 
-        What the caller may not see any more stays; what was forgotten or settled meanwhile is given to nobody.
+        What the caller may not see any more stays; what was forgotten or settled meanwhile is not given at all.
         """
         if self.notices is None or not self.notices.due:
             return ()

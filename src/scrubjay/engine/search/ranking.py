@@ -166,9 +166,9 @@ def fuse(
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
     scores = np.where(embedded, MEANING * similarities + (1 - MEANING) * words, words)
     if not embedded.all() and embedded.any():
-        # Of a memory without a vector (archived, not embedded yet) words make the whole score: else one
-        # that was just stored would stand behind whatever is near the question. But it never passes one with a vector
-        # that holds as much of the question.
+        # Of a memory without a vector (archived, not embedded yet) words speak alone, and for all of its score: else
+        # one that was just stored would stand behind whatever is near the question. But it never passes one with a
+        # vector that holds as much of the question.
         as_good = words[embedded] >= words[~embedded][:, None]
         most = np.where(as_good, scores[embedded], 0.0).max(axis=1)
         scores[~embedded] = np.where(as_good.any(axis=1), np.minimum(words[~embedded], most), words[~embedded])
