@@ -86,9 +86,10 @@ STORE = object_schema(
         "project": flag("Whether it belongs to the folder that the server runs in"),
         "waiting": {**COUNT, "description": "Files still to be written"},
         "there": flag("Whether its folder exists"),
+        "away": flag("Whether its folder was there before and is not now: its disk may not be mounted"),
         "read_only": flag("Whether its memories are changed by editing files only"),
     },
-    required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "read_only"),
+    required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "away", "read_only"),
 )
 
 
