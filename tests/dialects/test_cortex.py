@@ -847,3 +847,12 @@ def test_a_store_is_not_made_at_a_path_that_depends_on_where_the_server_was_star
     assert reply.failed
     assert "absolute" in reply.text
     assert not (tmp_path / "notes").exists()
+
+
+def test_an_update_into_another_memorys_text_says_so(client):
+    client.add("a/b", content="The ferry leaves at nine")
+    client.add("a/c", content="The ferry leaves at ten")
+    other = client.get("a/b")["id"]
+
+    told = client.call("update_memory", path="a/c", content="The ferry leaves at nine").text
+    assert told == f"Memory updated at a/c. It says the same as {other}: keep one of them"

@@ -463,3 +463,19 @@ def test_work_that_failed_in_the_background_has_the_code_it_would_have_had(jay, 
 
     error = ok(jay, "job_status", {"job_id": job})["error"]
     assert (error["code"], error["status"]) == (direct["code"], direct["status"])
+
+
+# --- two memories that say the same ----------------------------------------------------------------------------------
+
+
+def test_a_restored_or_updated_memory_names_those_that_say_the_same(jay):
+    first = stored(jay, "The ferry leaves at nine")
+    ok(jay, "forget_memory", {"memory_id": first})
+    second = stored(jay, "The ferry leaves at nine")
+    [restored] = ok(jay, "restore_memory", {"memory_id": first})["memories_restored"]
+    assert restored["same_as"] == [second]
+
+    other = {"memory_id": second, "updates": {"content": "The ferry leaves at ten"}}
+    assert "same_as" not in ok(jay, "update_memory", other)
+    same = {"memory_id": second, "updates": {"content": "The ferry leaves at nine"}}
+    assert ok(jay, "update_memory", same)["same_as"] == [first]

@@ -862,14 +862,6 @@ def test_a_new_store_does_not_wait_for_the_folder_of_a_former_one(jay, tmp_path)
     assert jay.paths.add("notes", "second", "Two").waits is None
 
 
-def test_a_new_store_waits_too_if_its_folder_goes_before_its_first_file(jay, tmp_path):
-    jay.folders.create("notes", path=tmp_path / "disk" / "notes")
-    (tmp_path / "disk").rename(tmp_path / "away")
-
-    assert jay.paths.add("notes", "first", "One").waits is not None
-    assert not (tmp_path / "disk").exists()
-
-
 def test_another_folder_in_the_registry_deletes_nothing(jay, folder, filed, tmp_path):
     other = tmp_path / "other"
     Folder(other).prepare()

@@ -306,7 +306,10 @@ def update_memory(engine: Engine, args: Body) -> Body:
     if args.get("clear_expiry"):
         fields["expires_at"] = None
     placed = engine.paths.update(args["store"], args["path"], fields)
-    return written(placed, f"Memory updated at {placed.memory.path}")
+    message = f"Memory updated at {placed.memory.path}"
+    if "content" in fields and (same := engine.same_as(placed.memory.id)):
+        message += f". It says the same as {', '.join(*same.values())}: keep one of them"
+    return written(placed, message)
 
 
 @cortex.writes(

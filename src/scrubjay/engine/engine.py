@@ -533,6 +533,17 @@ class Engine:
             lambda tx: settle.reopen(self.ledger, tx, old=old, new=new, expected_version=expected),
         )
 
+    def same_as(self, *ids: str) -> dict[str, list[str]]:
+        """Of these memories those that say word for word what others say; the ids of those that the caller may see."""
+        found = [
+            one for one in self.records.get(ids, access.audience_anywhere(self.caller)) if one.state is State.ACTIVE
+        ]
+        same = {
+            one.id: intake.same_words(self.records, one, access.own_audience(self.caller, one), self.now())
+            for one in found
+        }
+        return {name: [other.id for other in others] for name, others in same.items() if others}
+
     def duplicates(self) -> Iterator[DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         from scrubjay.engine.conflicts import duplicates

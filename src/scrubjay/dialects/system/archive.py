@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, record, text
-from scrubjay.dialects.system.memories import COUNT, ID, NUMBER, SHARE, TIME, gives, moment, succeeded, system, takes
+from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, present, record, text
+from scrubjay.dialects.system.memories import (
+    COUNT,
+    ID,
+    NUMBER,
+    SAME_AS,
+    SHARE,
+    TIME,
+    gives,
+    moment,
+    succeeded,
+    system,
+    takes,
+)
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
 from scrubjay.engine.archive.restoring import BroughtBack, Mode, Restored
 from scrubjay.errors import InvalidInput
@@ -129,7 +141,8 @@ def criteria(given: Body) -> Criteria:
                         "restore_mode": text(enum=[str(mode) for mode in Mode]),
                         "embeddings_regenerated": flag(),
                         "restoration_time_ms": COUNT,
-                    }
+                    },
+                    optional={"same_as": SAME_AS},
                 )
             ),
             "total_cost": NUMBER,
@@ -152,10 +165,10 @@ def restore_memory(engine: Engine, args: Body) -> Body:
         reason=args.get("reason"),
         background=args.get("priority") == "low",
     )
-    return restored(done)
+    return restored(done, engine.same_as(*(one.memory for one in done.memories)))
 
 
-def restored(done: Restored) -> Body:
+def restored(done: Restored, same: Mapping[str, Sequence[str]] | None = None) -> Body:
     return succeeded(
         restore_job_id=done.job,
         status=done.status,
@@ -168,6 +181,7 @@ def restored(done: Restored) -> Body:
                 "restore_mode": str(done.mode),
                 "embeddings_regenerated": one.embedded,
                 "restoration_time_ms": one.milliseconds,
+                **present(same_as=None if same is None else same.get(one.memory)),
             }
             for one in done.memories
         ],
@@ -189,7 +203,8 @@ def former(engine: Engine, args: Body) -> Body:
         embedded=memory.content != before.content,
         milliseconds=round((perf_counter() - begun) * 1000),
     )
-    return restored(Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,)))
+    done = Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,))
+    return restored(done, engine.same_as(memory.id))
 
 
 def only_one(args: Body, *names: str) -> None:

@@ -21,7 +21,6 @@ from scrubjay.engine.files.two_way import (
     check_there,
     identity_key,
     is_away,
-    kept_files,
     still_reading,
 )
 from scrubjay.engine.jobs import no_progress
@@ -236,7 +235,7 @@ class Folders:
 
         self._engine.transact(bool, write)
         if not read_only:
-            self._prepare(name)
+            Folder(store.path).prepare()
         return store
 
     def add(
@@ -282,8 +281,9 @@ class Folders:
         elif store is None:
             self._register(registry.usual(intake.check_space(name)))
         self._create_space(name, None)
-        check_there(self._records, name, Folder(registry.stores()[name].path))
-        self._prepare(name)
+        folder = Folder(registry.stores()[name].path)
+        check_there(self._records, name, folder)
+        folder.prepare()
         indexed = self.reindex(name)  # what lies there already
         with self._records.writing() as tx:
             tx.files.mirror(name, on=True)
@@ -309,14 +309,6 @@ class Folders:
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:
             tx.spaces.create(name, at=self._engine.now(), description=description)
-
-    def _prepare(self, name: str) -> None:
-        """Create a store's folder, if it is not there, and remember it."""
-        folder = Folder(self._needed().stores()[name].path)
-        identity = folder.prepare()
-        with self._records.writing() as tx:
-            if not kept_files(tx, name):  # files that are known were seen in a folder that `FolderSync` compares
-                tx.history.set_fact(identity_key(name), identity)
 
     def _is_away(self, name: str) -> bool:
         folder = self._folder(name)
