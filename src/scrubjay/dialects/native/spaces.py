@@ -137,5 +137,6 @@ def export(engine: Engine, _args: Body) -> Stream:
     gives=gives(shape(Imported)["properties"]),
 )
 def import_(engine: Engine, args: Body) -> Body:
-    """Import lines of an export, at most a thousand per call; memories whose id already exists are left unchanged."""
+    """Import lines of an export or a list, at most a thousand per call. What is already here, by id or by text and
+    time, is left unchanged and counted in `already_here`."""
     return plain_body(engine.import_from(args["lines"]))
