@@ -108,6 +108,8 @@ def archive(
             done = cold.restore(ids, reason=reason)
             show_restored(done, session)
             tell_same(engine.same_as(*(one.memory for one in done.memories)), session)
+            if done.left_away:
+                raise SystemExit(FAILED)
         elif ids:
             show_archived(cold.archive(ids, terms, dry_run=dry_run), session, dry_run=dry_run)
         else:
@@ -181,3 +183,5 @@ def show_restored(done: Restored, session: Session) -> None:
         return
     for one in done.memories:
         click.echo(f"{one.memory} restored.")
+    for damaged in done.left_away:
+        click.echo(f"{damaged.memory} was not restored: {damaged.why}")

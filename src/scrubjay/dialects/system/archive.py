@@ -14,6 +14,7 @@ from scrubjay.dialects.system.memories import (
     SAME_AS,
     SHARE,
     TIME,
+    code_of,
     gives,
     moment,
     succeeded,
@@ -21,8 +22,8 @@ from scrubjay.dialects.system.memories import (
     takes,
 )
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
-from scrubjay.engine.archive.restoring import BroughtBack, Mode, Restored
-from scrubjay.errors import InvalidInput
+from scrubjay.engine.archive.restoring import BroughtBack, LeftAway, Mode, Restored
+from scrubjay.errors import ArchiveDamaged, InvalidInput
 from scrubjay.values.memory import Category, JobStatus, Tier
 from scrubjay.values.times import iso
 
@@ -148,7 +149,19 @@ def criteria(given: Body) -> Criteria:
             "total_cost": NUMBER,
             "estimated_time_remaining_ms": COUNT,
         },
-        optional={"left_out": LEFT_OUT},
+        optional={
+            "memories_failed": array(
+                record(
+                    {
+                        "memory_id": ID,
+                        "archive_id": ID,
+                        "error": record({"code": text(), "status": COUNT, "message": text()}),
+                    }
+                ),
+                description="Those whose archived copy is damaged; the others are restored",
+            ),
+            "left_out": LEFT_OUT,
+        },
     ),
 )
 def restore_memory(engine: Engine, args: Body) -> Body:
@@ -187,7 +200,14 @@ def restored(done: Restored, same: Mapping[str, Sequence[str]] | None = None) ->
         ],
         total_cost=done.cost,
         estimated_time_remaining_ms=done.remaining_ms,
+        **present(memories_failed=list(map(failure, done.left_away)) or None),
     )
+
+
+def failure(one: LeftAway) -> Body:
+    code, status = code_of(ArchiveDamaged)
+    error = {"code": code, "status": status, "message": one.why}
+    return {"memory_id": one.memory, "archive_id": one.archive, "error": error}
 
 
 def former(engine: Engine, args: Body) -> Body:
