@@ -667,3 +667,19 @@ def test_what_expires_is_hidden_everywhere(jay, clock):
     assert ok(jay, "recall", question="tea").body["memories"] == []
     assert ok(jay, "recent").body["memories"] == []
     assert ok(jay, "brief").body["sections"] == []
+
+
+def test_a_memory_that_comes_to_say_the_same_as_another_is_told_with_what_to_do(jay):
+    first = remembered(jay, "The ferry leaves at nine")
+    ok(jay, "forget", id=first)
+    second = remembered(jay, "The ferry leaves at nine")
+    undone = ok(jay, "undo", id=first)
+    ok(jay, "revise", id=second, content="The ferry leaves at ten", reason="it was wrong")
+    revised = ok(jay, "revise", id=second, content="The ferry leaves at nine", reason="it was right")
+
+    for reply, one, other in ((undone, first, second), (revised, second, first)):
+        assert reply.body["same_as"] == [other]
+        assert f"{one} now says the same as {other}. settle() lists the pair to settle." in reply.text
+    assert "same_as" not in ok(jay, "revise", id=second, tags=["t"], reason="a tag").body
+    [pair] = ok(jay, "settle").body["open"]
+    assert (pair["old"]["id"], pair["new"]["id"]) == (first, second)

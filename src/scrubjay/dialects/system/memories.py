@@ -164,6 +164,7 @@ SHARE = number(minimum=0, maximum=1)
 CATEGORY = text(enum=[str(category) for category in Category])
 TAGS = array(text())
 ID = text()
+SAME_AS = array(ID, description="Other memories that it now says the same as: keep one of them")
 COUNT = integer(minimum=0)
 NUMBER = number()
 FAILED = object_schema(
@@ -399,7 +400,10 @@ def archived(memory: Memory) -> Body:
             "embeddings_regenerated": flag(),
             "updated_at": TIME,
         },
-        optional={"previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"}},
+        optional={
+            "previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"},
+            "same_as": SAME_AS,
+        },
     ),
 )
 def update_memory(engine: Engine, args: Body) -> Body:
@@ -425,7 +429,10 @@ def update_memory(engine: Engine, args: Body) -> Body:
         updated_fields=[name for name in args["updates"] if name in revised.fields],
         embeddings_regenerated=revised.embedded,
         updated_at=revised.memory.updated_at,
-        **present(previous_version_id=revised.previous),
+        **present(
+            previous_version_id=revised.previous,
+            same_as=engine.same_as(revised.memory.id).get(revised.memory.id) if "content" in revised.fields else None,
+        ),
     )
 
 

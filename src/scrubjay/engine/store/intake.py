@@ -146,6 +146,15 @@ def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
             )
 
 
+def same_words(reads: Reads, memory: Memory, audience: Audience, now: datetime) -> list[Memory]:
+    """Other current memories with the words of this one, in its space and of its user, oldest first."""
+    return [
+        one
+        for one in reads.history.same_text(fingerprint(memory), audience)
+        if one.id != memory.id and one.kind is memory.kind and one.state is State.ACTIVE and not one.expired(now)
+    ]
+
+
 def check_unique(engine: Engine, tx: Transaction, fingerprint: bytes) -> None:
     """:raises Duplicate: if its user has the same words in this space already"""
     for same in tx.history.same_text(fingerprint, access.EVERYTHING):
