@@ -69,11 +69,11 @@ def test_other_callers_and_other_kinds_are_not_affected():
     assert admitted(limits, ALICE, 250, system.operations["update_memory"]) == 200
 
 
-def test_two_keys_of_one_user_share_a_limit():
+def test_no_key_uses_up_what_another_of_the_same_user_has():
     limits = Limits()
-    admitted(limits, ALICE, 30)
+    admitted(limits, ALICE, 50)
 
-    assert admitted(limits, Caller(user="alice", credential="key_9", local=False), 30) == 20
+    assert admitted(limits, Caller(user="alice", credential="key_9", local=False), 60) == 50
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(moved):

@@ -178,6 +178,8 @@ class Act:
     client: str = ""
     transport: str = ""
     reason: str | None = None
+    credential: str | None = None  # with which it was done
+    credential_by: str | None = None  # who made that credential, perhaps in another's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -430,6 +432,7 @@ class Event:
     user: str
     provenance: Provenance = Provenance()
     reason: str | None = None
+    credential: str | None = None  # with which it was done, for the audit; feeds leave it out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,6 +162,7 @@ class Ledger:
                 action="stored",
                 user=self.caller.user,
                 provenance=self.provenance,
+                credential=self.caller.credential,
             ),
             [memory.id for memory in memories],
         )
@@ -239,6 +240,7 @@ class Ledger:
                 user=self.caller.user,
                 provenance=self.provenance,
                 reason=reason,
+                credential=self.caller.credential,
             )
         )
 

@@ -25,7 +25,7 @@ Long-term memory for AI agents: one memory, five dialects. Every tool of every d
 
 Choose the space with `?space=` or `X-Scrubjay-Space`. Once a key exists, every request needs one. A write with an
 `Idempotency-Key` is done once, however often it is sent. Callers with a key are rate-limited; every reply says how many
-calls are left. Every POST, PUT, PATCH and DELETE needs `Content-Type: application/json`, even without a body.
+calls are left. A POST without a key in a header needs `Content-Type: application/json`, even without a body.
 """
 NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
          408: "The body arrived too slowly", 409: "Not in the expected state", 413: "Too large",

@@ -1,7 +1,7 @@
 """Rate limits: calls of each kind per minute (budgets.py), and requests in all.
 
-Callers with a credential are limited by user, whichever keys they use and whichever dialect they speak; the local owner
-only if a setting says so.
+Each credential has its own, whichever dialect is spoken with it, so that no key uses up another's; the local owner is
+limited only if a setting says so.
 
 A window begins with a caller's first call and lasts a minute by a clock that cannot be set back.
 """
@@ -82,7 +82,7 @@ class Limits:
     def _counted(self, caller: Caller, what: str, most: int, acts: int = 1) -> Rate | None:
         if caller.credential is None and not self._local:
             return None
-        return self._taken(most, f"{what}/{caller.user}", acts)
+        return self._taken(most, f"{what}/{caller.credential or caller.user}", acts)
 
     def _taken(self, most: int, key: str, acts: int = 1) -> Rate:
         possible = acts == 1 or self._windows.read(key)[0] + acts <= most
