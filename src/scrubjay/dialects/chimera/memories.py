@@ -268,6 +268,11 @@ def list_memories(engine: Engine, args: Body) -> Body:
 # --- what the user puts into a conversation --------------------------------------------------------------------------
 
 LINK = record({"conversation_id": CONVERSATION_ID, "memoryId": MEMORY_ID}, optional={"workspace_id": WORKSPACE_ID})
+# The routes' own name is memoryId; everywhere else in Chimera the same thing is called memory_id.
+LINK_BY_EITHER = {
+    **object_schema({**LINK["properties"], "memory_id": MEMORY_ID}, required=("conversation_id",)),
+    "oneOf": [{"required": ["memoryId"]}, {"required": ["memory_id"]}],
+}
 LINKED = {"memoryId": text(), "isActive": flag(), **DONE}
 
 
