@@ -197,6 +197,7 @@ MEMORY = {
     "access_count": COUNT,
     "context": object_schema({"conversation_id": ID, "user_id": ID, "session_id": ID}),
 }
+EXPIRES: Schema = {"expires_at": {**TIME, "description": "Missing if it never expires"}}
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -232,7 +233,8 @@ def takes(name: str, **more: Schema) -> Schema:
             "embeddings_generated": flag(),
             "created_at": TIME,
             "links_created": COUNT,
-        }
+        },
+        optional=EXPIRES,
     ),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
@@ -266,6 +268,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
         embeddings_generated=stored.degraded is None,
         created_at=memory.created_at,
         links_created=stored.links,
+        **present(expires_at=memory.expires_at),
     )
 
 
@@ -286,6 +289,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
                 object_schema(
                     {
                         **MEMORY,
+                        **EXPIRES,
                         "status": {"const": "archived", "description": "Only for archived memories"},
                         "note": text("How to get a text that is not included"),
                         "scores": record(
@@ -401,7 +405,10 @@ def archived(memory: Memory) -> Body:
             "embeddings_regenerated": flag(),
             "updated_at": TIME,
         },
-        optional={"previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"}},
+        optional={
+            "previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"},
+            **EXPIRES,
+        },
     ),
 )
 def update_memory(engine: Engine, args: Body) -> Body:
@@ -427,7 +434,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
         updated_fields=[name for name in args["updates"] if name in revised.fields],
         embeddings_regenerated=revised.embedded,
         updated_at=revised.memory.updated_at,
-        **present(previous_version_id=revised.previous),
+        **present(previous_version_id=revised.previous, expires_at=revised.memory.expires_at),
     )
 
 
@@ -520,6 +527,7 @@ STATS = ("content_length", "link_count", "days_since_creation", "days_since_acce
                     },
                     optional={
                         **{name: MEMORY[name] for name in ("content", "last_accessed", "access_count", "context")},
+                        **EXPIRES,
                         "access_level": text(enum=["public", "private", "shared"]),
                         "superseded_by": ID,
                         "stats": object_schema(dict.fromkeys(STATS, COUNT)),
@@ -776,6 +784,7 @@ def shown(memory: Memory) -> Body:
         last_accessed=memory.accessed_at,
         access_count=memory.access_count,
         context=memory.context,
+        expires_at=memory.expires_at,
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from scrubjay.dialects.base import Dialect, Operation
 from scrubjay.errors import RateLimited, StorageError
-from scrubjay.servers.http.budgets import Budget, acts_in, budget_of
+from scrubjay.servers.http.budgets import Budget, cost_of
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Caller
 
@@ -62,7 +62,8 @@ class Limits:
 
         :raises RateLimited: if the limit is reached
         """
-        return self.act(caller, budget_of(dialect, operation), acts=acts_in(dialect, operation, arguments))
+        budget, acts = cost_of(caller, dialect, operation, arguments)
+        return self.act(caller, budget, acts=acts)
 
     def act(self, caller: Caller, budget: Budget, *, acts: int = 1) -> Rate | None:
         """Count against a budget; None if there is no limit.
