@@ -161,11 +161,14 @@ def test_a_new_memory_may_be_a_mapping():
 
 @pytest.mark.parametrize(
     "path",
-    ["../../x", "a/../../x", "..", "./x", "/etc/x", "a//x", "a/", "\\\\host\\x", "..\\x", "C:/x", "．．/x", "a\x00b", " ", "a/ .. /b", "x" * 401, 7],
+    [
+        *("../../x", "a/../../x", "..", "./x", "/etc/x", "a//x", "a/", "\\\\host\\x", "..\\x", "C:/x", "．．/x"),
+        *("a\x00b", " ", "a/ .. /b", "x" * 401, 7),
+    ],
 )
 def test_a_path_that_leaves_its_store_is_refused(jay, path):
     line = {"type": "memory", "content": "Tea at four.", "path": path}
-    for take in (lambda: jay.store(content="Tea at four.", path=path), lambda: jay.import_from([line])):
+    for take in (lambda: jay.store("Tea at four.", path=path), lambda: jay.import_from([line])):
         with pytest.raises(InvalidInput, match="path"):
             take()
 
@@ -173,6 +176,6 @@ def test_a_path_that_leaves_its_store_is_refused(jay, path):
 
 
 def test_a_path_that_people_gave_in_their_own_letters_is_kept(jay):
-    [memory] = [jay.store(content="Tea at four.", path="Notes/Tee & Kuchen").memory]
+    [memory] = [jay.store("Tea at four.", path="Notes/Tee & Kuchen").memory]
 
     assert memory.path == "Notes/Tee & Kuchen"

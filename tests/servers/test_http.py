@@ -418,6 +418,43 @@ def test_a_signal_ends_the_server_and_nothing_went_to_stdout(tmp_path, http):
         assert b"claude mcp add" in process.stderr.read()
 
 
+STUCK = """
+import sys, threading
+from scrubjay.engine.engine import Engine
+from scrubjay.servers.http import app
+from scrubjay.settings import load
+
+def search(*_args, **_options):
+    print("entered", file=sys.stderr, flush=True)
+    threading.Event().wait()
+
+Engine.search = search
+app.SHUTDOWN_SECONDS = 2
+app.serve(load(port=0))
+"""
+
+
+def test_a_call_that_never_ends_does_not_keep_the_server_alive(tmp_path, http):
+    command = [sys.executable, "-c", STUCK]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, env=environment(tmp_path), text=True
+    )
+    try:
+        address = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(http.post, address + "/api/v1/search", json={"query": "tea"}, timeout=60)
+            assert any("entered" in line for line in process.stderr)
+
+            process.send_signal(signal.SIGTERM)
+
+            assert process.wait(timeout=60) == 0
+            with suppress(httpx.HTTPError):
+                asked.result()
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_running_call_is_finished_before_the_server_ends(jay):
     entered, go_on = threading.Event(), threading.Event()
 

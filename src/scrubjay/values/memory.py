@@ -880,8 +880,12 @@ class Forgotten:
 
 
 def topic_key(topic: str) -> str:
-    """The same for spellings that differ only in case, width or white space."""
-    return " ".join(normalised("NFKC", topic).casefold().split())
+    """The same for spellings that differ only in case, width, or in runs of spaces, `_` and `-`."""
+    plain = normalised("NFKC", topic).casefold()
+    return " ".join(plain.translate(TOPIC_JOINTS).split()) or plain
+
+
+TOPIC_JOINTS = dict.fromkeys(map(ord, "_-\u2010\u2013\u2014"), " ")
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------
