@@ -935,4 +935,7 @@ def test_it_says_when_a_memory_expires(jay, clock):
         made["memory_id"]: at, kept["memory_id"]: None,
     }  # fmt: skip
     later = iso(clock() + timedelta(days=2))
-    assert ok(jay, "update_memory", {"memory_id": kept["memory_id"], "updates": {"expires_at": later}})["expires_at"] == later
+    assert (
+        ok(jay, "update_memory", {"memory_id": kept["memory_id"], "updates": {"expires_at": later}})["expires_at"]
+        == later
+    )

@@ -89,7 +89,17 @@ def test_no_memory_ends_the_fence(escape, place):
 
 
 @pytest.mark.parametrize(
-    "text", ["if (a === b) return;", "Title\n=====\ntext", "the end. Context matters", "x == y", "", "a = 1\nb = 2", "== 食事の好みについて十字 ==", "=== конец сказки ==="]
+    "text",
+    [
+        "if (a === b) return;",
+        "Title\n=====\ntext",
+        "the end. Context matters",
+        "x == y",
+        "",
+        "a = 1\nb = 2",
+        "== 食事の好みについて十字 ==",
+        "=== конец сказки ===",
+    ],
 )
 def test_text_without_a_marker_is_left_as_it_is(text):
     assert neutral(text) == text

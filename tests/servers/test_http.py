@@ -436,9 +436,7 @@ app.serve(load(port=0))
 
 def test_a_call_that_never_ends_does_not_keep_the_server_alive(tmp_path, http):
     command = [sys.executable, "-c", STUCK]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, env=environment(tmp_path), text=True
-    )
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment(tmp_path), text=True)
     try:
         address = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
         with ThreadPoolExecutor() as pool:

@@ -324,4 +324,6 @@ def test_no_answer_is_kept_on_the_way(http, path):
 
 
 def test_no_answer_of_a_tool_is_kept_on_the_way(http):
-    assert http.post("/api/system/store_memory", json={"content": "Tea at four."}).headers["cache-control"] == "no-store"
+    assert (
+        http.post("/api/system/store_memory", json={"content": "Tea at four."}).headers["cache-control"] == "no-store"
+    )

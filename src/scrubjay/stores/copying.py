@@ -110,7 +110,9 @@ TABLES = (
     ),
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
-    Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason", "credential")),
+    Table(
+        "acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason", "credential")
+    ),
     Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
     Table("outbox", ("space", "memory", "version")),
     Table("sections", ("space", "path", "description")),

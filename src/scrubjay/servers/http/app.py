@@ -3,7 +3,7 @@
     /mcp              MCP, in the first dialect
     /mcp/{dialect}    MCP, in each
     /api/…            REST (rest.py)
-    /openapi.json     REST described, and /docs to read it
+    /openapi.json     REST described (/openapi/NAME.json: of one dialect), and /docs to read it
     /                 the page (page.py), and /sign-in … for its sessions (sessions.py)
     /healthz          the process is alive
     /readyz           and its store answers, with no damage noticed
@@ -121,6 +121,7 @@ def build_app(
         async with running(list(endpoints.values())):
             yield
 
+    described = description(tables)
     app = Starlette(
         routes=[
             Route("/mcp", endpoint=McpAddress(endpoints[dialects[0].name].app, "/mcp")),
@@ -128,7 +129,7 @@ def build_app(
             *rest,
             *session_routes(engine, limits, link or SignInLink()),
             *page_routes(),
-            Route("/openapi.json", endpoint=description(tables)),
+            *(Route(path, endpoint=described) for path in ("/openapi.json", "/openapi/{dialect}.json")),
             Route("/docs", endpoint=docs),
             Route("/metrics", endpoint=metrics.shown),
             Route("/healthz", endpoint=healthy),
