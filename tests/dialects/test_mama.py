@@ -480,11 +480,9 @@ def test_the_same_save_sent_again_makes_no_second_step(jay, clock):
     base = decide(jay, "base", "Use Python")
     given = {"topic": "auth", "decision": "Use JWT", "reasoning": f"builds_on {base}"}
     first = ok(jay, "save", type="decision", **given)
-    checkpoint = ok(jay, "save", type="checkpoint", summary="Login works")
     clock.move(seconds=30)
 
     assert ok(jay, "save", type="decision", **given) == first
-    assert ok(jay, "save", type="checkpoint", summary="Login works") == checkpoint
     assert ok(jay, "save", type="decision", **{**given, "topic": "Auth"})["id"] == first["id"]
     assert ok(jay, "save", type="decision", **given, confidence=0.9)["id"] != first["id"]
     clock.move(seconds=61)

@@ -69,7 +69,7 @@ AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
 AROUND_MOST = 10
 
 
-SAID = ("kind", "content", "confidence", "access_level")  # of two saves that are the same
+SAID = ("content", "confidence", "access_level")  # of two saves that are the same
 SPELT = {"failure": Outcome.FAILED, **{str(one): one for one in Outcome}}
 
 
@@ -204,12 +204,12 @@ class Decisions:
             intake.check_quota(engine, tx, memory)
             if given.unique:
                 intake.check_unique(engine, tx, intake.fingerprint(memory))
+            if memory.kind is Kind.CHECKPOINT:
+                return Saved(memory=engine.ledger.add(tx, memory, text, judged=True), degraded=degraded)
             if (same := self._sent_again(tx, memory)) is not None:
                 edges = self._named(tx, same)
                 named = tuple(Named(kind=edge.kind, id=edge.target, known=target is not None) for edge, target in edges)
                 return Saved(memory=same, depth=self._depth(tx, same), similar=similar, named=named, degraded=degraded)
-            if memory.kind is Kind.CHECKPOINT:
-                return Saved(memory=engine.ledger.add(tx, memory, text, judged=True), degraded=degraded)
             stored, named = self.add(tx, memory, text)
             depth = self._depth(tx, stored)
             return Saved(memory=stored, depth=depth, similar=similar, named=named, degraded=degraded)
@@ -221,16 +221,15 @@ class Decisions:
 
     def _depth(self, tx: Transaction, memory: Memory) -> int:
         engine = self._engine
-        if memory.kind is not Kind.DECISION:
-            return 1
         return tx.count(self._on(memory), access.audience_in(engine.caller, (memory.space,)), now=engine.now())
 
     def _sent_again(self, tx: Transaction, memory: Memory) -> Memory | None:
-        """What the same caller saved a moment ago in the same words, and nothing has replaced since."""
+        """The decision that the same caller saved a moment ago in the same words, and nothing has replaced since."""
         audience = access.own_audience(self._engine.caller, memory)
         for same in reversed(tx.history.same_text(intake.fingerprint(memory), audience)):
             if (
-                same.superseded_by is None
+                same.kind is Kind.DECISION
+                and same.superseded_by is None
                 and abs(memory.created_at - same.created_at) <= SAID_TWICE
                 and all(getattr(same, name) == getattr(memory, name) for name in SAID)
                 and topic_key(same.topic or "") == topic_key(memory.topic or "")
