@@ -235,7 +235,7 @@ class Folders:
 
         self._engine.transact(bool, write)
         if not read_only:
-            Folder(store.path).prepare()
+            registry.folder_of(store).prepare()
         return store
 
     def add(
@@ -281,7 +281,7 @@ class Folders:
         elif store is None:
             self._register(registry.usual(intake.check_space(name)))
         self._create_space(name, None)
-        folder = Folder(registry.stores()[name].path)
+        folder = registry.folder_of(registry.stores()[name])
         check_there(self._records, name, folder)
         folder.prepare()
         indexed = self.reindex(name)  # what lies there already
@@ -526,7 +526,7 @@ class Folders:
 
     def _folder(self, space: str) -> Folder | None:
         store = None if self._registry is None else self._registry.find(space)
-        return None if store is None else Folder(store.path)
+        return None if self._registry is None or store is None else self._registry.folder_of(store)
 
     def _folder_sync(self, space: str, folder: Folder, shelf: Shelf) -> FolderSync:
         sealed = space in self._needed().read_only()

@@ -168,6 +168,7 @@ class Ledger:
                 action="stored",
                 user=self.caller.user,
                 provenance=self.provenance,
+                credential=self.caller.credential,
             ),
             [memory.id for memory in memories],
         )
@@ -288,6 +289,7 @@ class Ledger:
                 user=self.caller.user,
                 provenance=self.provenance,
                 reason=reason,
+                credential=self.caller.credential,
             )
         )
 

@@ -96,7 +96,8 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 class SqliteSql(Sql):
     user = "user"
     events = """(
-        SELECT at, user, action, spaces.name AS space, memory, client, transport, reason, events.number AS number
+        SELECT at, user, action, spaces.name AS space, memory, client, transport, reason, credential,
+            events.number AS number
         FROM events
         JOIN spaces ON spaces.number = events.space
     )"""

@@ -49,10 +49,12 @@ RELATE = """
         created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
 """
 ADD_EVENT = """
-    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason)
+    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason,
+        credential)
 """
 EVENT = """
-    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason
+    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason,
+    :credential
 """
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
 
