@@ -56,7 +56,7 @@ class Found(NamedTuple):
     def shown(self, score: float) -> float:
         """The score that a candidate with this one is shown with: the best has the verdict's, the others as much less
         as they are."""
-        best = float(self.candidates.scores[self.candidates.order[0]])
+        best = self.candidates.best
         return self.sure * min(1.0, score / best) if best > 0 else self.sure
 
     def verdict_on(self, score: float) -> Verdict:
