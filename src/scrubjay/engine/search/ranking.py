@@ -636,10 +636,10 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
 
 def on_one_thing(older: Fact, newer: Fact) -> bool:
     """Whether the texts themselves show it, whatever a cosine means in their language: they share a piece that few
-    others have, and do not name different topics."""
+    others have, in other languages than English two of them, and do not name different topics."""
     if older.heading and newer.heading and older.heading.isdisjoint(newer.heading):
         return False
-    return not older.telling.isdisjoint(newer.telling)
+    return len(older.telling & newer.telling) >= (1 if older.english and newer.english else 2)
 
 
 def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
