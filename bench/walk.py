@@ -99,7 +99,7 @@ def file_of(code: CodeType) -> str | None:
     if not code.co_filename.startswith(ROOT):
         return None
     name = code.co_filename.removeprefix(ROOT).replace(os.sep, "/")
-    return None if name.startswith("values/") or name.endswith(("errors.py", "__init__.py")) else name
+    return None if name.startswith(("values/", "text/")) or name.endswith(("errors.py", "__init__.py")) else name
 
 
 def traced(work: Any) -> Walk:

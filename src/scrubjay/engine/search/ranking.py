@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
+from scrubjay.text.events import CHANGED
 from scrubjay.text.pieces import heading, pieces
 from scrubjay.values.memory import (
     Candidates,
@@ -593,7 +594,6 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
     from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
-    from scrubjay.text.events import CHANGED
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
