@@ -322,10 +322,14 @@ def test_the_older_one_of_an_open_pair_is_marked_until_it_is_settled(real_jay):
         assert f"[{old}]" in line
         assert {one["id"]: one.get("may_be_outdated_by") for one in reply.body["memories"]} == {old: new, new: None}
     assert mark in ok(real_jay, "recall", question=old).text
-    assert "Seattle" not in ok(real_jay, "brief").text
+    brief = ok(real_jay, "brief")
+    assert f"[{old}, just now, may be outdated by {new}] The user lives in Seattle" in brief.text
+    told = [one for section in brief.body["sections"] for one in section["memories"]]
+    assert {one["id"]: one.get("may_be_outdated_by") for one in told} == {old: new, new: None}
 
     ok(real_jay, "settle", old=old, new=new, relation="both_true")
     assert "outdated" not in ok(real_jay, "recent").text
+    assert "outdated" not in ok(real_jay, "brief").text
     assert "Seattle" in ok(real_jay, "brief").text
 
 

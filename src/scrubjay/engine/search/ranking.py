@@ -22,6 +22,8 @@ from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
 from scrubjay.text import names
 from scrubjay.text.english import looks_english
+from scrubjay.text.events import CHANGED
+from scrubjay.text.pieces import heading, pieces
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -108,6 +110,11 @@ class Ranked:
     def scored(self, start: int, end: int) -> dict[str, float]:
         """The memories of a page with their scores alone."""
         return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
+
+    @property
+    def best(self) -> float:
+        """The highest score, which need not be the first one's: what is newer may have got a better place."""
+        return max(map(float, self.scores), default=0.0)
 
     @property
     def best_was_compared(self) -> bool:
@@ -238,6 +245,9 @@ def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
     return found.first(len(found) if periods else LOOKED)
 
 
+CURRENT, FRESH = "current", "newer"  # why a memory has a better place than its score; that adds nothing to the score
+
+
 def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
     """Why it was found: the words it holds, and those of the question's other wordings that brought any of them."""
     brought = {word.lower() for word in words} - {word.lower() for word in query_words(query.text)}
@@ -248,7 +258,7 @@ def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanati
         word_score=one.word_score,
         cosine=one.cosine,
         similarity=one.similarity,
-        boosts={name: value for name, value in one.boosts.items() if round(value, 2)},
+        boosts={name: value for name, value in one.boosts.items() if round(value, 2) or name in (CURRENT, FRESH)},
     )
 
 
@@ -444,6 +454,8 @@ class Fact(NamedTuple):
     figures: frozenset[str]  # what has a digit: 1001, db1, 4.2
     named: frozenset[str]  # stems of what is written like a name
     names: frozenset[str]  # of these, in full, those that few of the others have
+    telling: frozenset[str]  # pieces of the text that few of the others have
+    heading: frozenset[str]  # pieces of what it names first as its topic
     english: bool
     vector: Vector
 
@@ -462,22 +474,23 @@ def newer_first(
     question: str,
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> Ranked:
-    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer."""
+    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer. Places change,
+    scores do not."""
     if not FORMER.isdisjoint(words_of(question)):
         return found
     known = facts(found, glimpses, vectors_of)
     if len(known) < 2:
         return found
     asked = asked_for(question)
-    order, scores = [*found.order[:COMPARED]], dict[int, float]()
+    order, moved = [*found.order[:COMPARED]], dict[int, float]()
     for row in order[1:]:
         low = order.index(row)
         for high, other in enumerate(order[:low]):
             if other in known and row in known and answers_better(known[other], known[row], asked):
                 order.insert(high, order.pop(low))
-                scores[row] = scores.get(other, float(found.scores[other]))
+                moved[row] = float(found.scores[row])
                 break
-    return found.but([*order, *found.order[COMPARED:]], scores, "current") if scores else found
+    return found.but([*order, *found.order[COMPARED:]], moved, CURRENT) if moved else found
 
 
 def facts(
@@ -498,6 +511,9 @@ def facts(
     named = {row: names.find_names(glimpses.opening[place[found.memories[row]]]) for row in said}
     having = Counter(name for some in named.values() for name in some)
     seldom = {name for name, count in having.items() if count <= SELDOM}
+    parts = {row: pieces(glimpses.opening[place[found.memories[row]]]) for row in said}
+    holding = Counter(piece for some in parts.values() for piece in some)
+    telling = {piece for piece, count in holding.items() if count <= max(2, len(said) // 3)}
     known = {}
     for row, words in said.items():
         memory = found.memories[row]
@@ -514,6 +530,8 @@ def facts(
                 figures=names.find_figures(opening),
                 named=frozenset(name[: names.STEM] for name in named[row]),
                 names=named[row] & seldom,
+                telling=parts[row] & telling,
+                heading=heading(opening),
                 english=looks_english(opening),
                 vector=vector,
             )
@@ -551,9 +569,10 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
     from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
-    from scrubjay.text.events import CHANGED
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
+        return None
+    if not on_one_thing(older, newer):
         return None
     near = float(older.vector @ newer.vector)
     held = asked.stems & (older.stems | older.figures)
@@ -588,6 +607,14 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
         "adds, not in English": float(adds and not (older.english and newer.english)),
         "asks what is": float(asked.now),
     }
+
+
+def on_one_thing(older: Fact, newer: Fact) -> bool:
+    """Whether the texts themselves show it, whatever a cosine means in their language: they share a piece that few
+    others have, in other languages than English two of them, and do not name different topics."""
+    if older.heading and newer.heading and older.heading.isdisjoint(newer.heading):
+        return False
+    return len(older.telling & newer.telling) >= (1 if older.english and newer.english else 2)
 
 
 def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
@@ -632,8 +659,8 @@ ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on i
 
 
 def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
-    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one
-    and takes its score. If it only may, and this is not settled, the two change places if they are neighbours."""
+    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one.
+    If it only may, and this is not settled, the two change places if they are neighbours."""
     links = [link for link in links if link.state == "open"]
     if not links:
         return found
@@ -660,12 +687,11 @@ def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
 def moved_up(found: Ranked, newer: int, older: int) -> Ranked:
     """The newer of a pair before the older, if it stands behind it and is an answer too."""
     high, low = found.order.index(older), found.order.index(newer)
-    score = float(found.scores[older])
-    if low < high or found.scores[newer] < ANSWERS_TOO * score:
+    if low < high or found.scores[newer] < ANSWERS_TOO * float(found.scores[older]):
         return found
     order = [*found.order]
     order.insert(high, order.pop(low))
-    return found.but(order, {newer: score}, "newer")
+    return found.but(order, {newer: float(found.scores[newer])}, FRESH)
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------
