@@ -47,15 +47,15 @@ class Uncached(SqliteStore):
     _postings_at_hand: Any = None
 
     def __init__(self, path: Path | str) -> None:
-        super().__init__(path, index=Scan())
+        super().__init__(path, index=Scan(), timeout_seconds=SECONDS)
 
 
 def opened(place: str, *, cached: bool) -> Store:
     if not place.startswith("postgresql://"):
-        return SqliteStore(place) if cached else Uncached(place)
+        return SqliteStore(place, timeout_seconds=SECONDS) if cached else Uncached(place)
     from scrubjay.stores.postgres.store import PostgresStore
 
-    store = PostgresStore(place)
+    store = PostgresStore(place, timeout_seconds=SECONDS)
     if not cached:
         store._at_hand = lambda *_: None  # type: ignore[method-assign]
     return store
