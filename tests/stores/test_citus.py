@@ -3,13 +3,15 @@ contract sends is checked while it is tested (`only_what_citus_takes` in test_po
 
 from __future__ import annotations
 
+from contextlib import closing
 from importlib.resources import files
 
 import psycopg
 import pytest
 
 from scrubjay.stores.postgres.schema import statements_in
-from tests.postgres import server_url
+from scrubjay.stores.postgres.store import PostgresStore
+from tests.postgres import Stores, server_url
 from tests.stores.citus_rules import Names, breaches
 
 pytestmark = pytest.mark.postgres
@@ -71,3 +73,20 @@ def test_every_statement_of_every_schema_step_is_whole() -> None:
         for statement in statements_in(file.read_text(encoding="utf-8")):
             assert statement.count("$$") % 2 == 0
             assert statement.count("(") == statement.count(")"), statement
+
+
+def test_doctor_says_on_which_node_a_store_lies() -> None:
+    """A table in place of Citus's view of the same name, for Citus itself is not at hand here."""
+    with (
+        closing(Stores(server_url(), "citus")) as stores,
+        psycopg.connect(server_url(), autocommit=True) as con,
+        closing(PostgresStore(stores.empty())) as store,
+    ):
+        assert "on node" not in store.check().facts
+        con.execute("CREATE TABLE citus.citus_shards (table_name OID, nodename TEXT, nodeport INT, shard_size INT)")
+        con.execute("INSERT INTO citus.citus_shards SELECT 'citus.memories'::REGCLASS, 'worker-1', 5432, 4096")
+
+        checkup = store.check()
+
+    assert checkup.facts["on node"] == "worker-1:5432"
+    assert checkup.bytes_on_disk == 4096
