@@ -112,11 +112,6 @@ class Ranked:
         return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
 
     @property
-    def best(self) -> float:
-        """The highest score, which need not be the first one's: what is newer may have got a better place."""
-        return max(map(float, self.scores), default=0.0)
-
-    @property
     def best_was_compared(self) -> bool:
         """Whether the best one has a vector."""
         return not math.isnan(float(self.cosines[self.order[0]]))

@@ -44,12 +44,16 @@ TABLES = """
 
 @contextmanager
 def snapshot(con: apsw.Connection) -> Iterator[None]:
-    """Let several statements see the same moment."""
+    """Let several statements see the same moment, and what was looked up before (`filters.looked_up`) be of it."""
     if con.in_transaction:  # they do
         yield
         return
     con.execute("BEGIN")
     try:
+        version = con.execute("PRAGMA data_version").get  # the moment is fixed by the first read, which this is
+        if isinstance(con, sqlite_file.Connection) and con.looked_up is not None and con.kept[0] != version:
+            con.kept = version, {}
+            con.looked_up = con.kept[1]
         yield
     finally:
         if con.in_transaction:  # a disk that fails has ended it

@@ -343,11 +343,12 @@ class HistoryChanges(History):
     def _next_number(self, event: Event) -> int:
         if event.space not in self._feeds:
             row = self._sql.one(
-                f"UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events{self._sql.telling}",
-                space=event.space,
+                "UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events", space=event.space
             )
             if row is None:
                 raise SpaceNotFound(f"No space {event.space!r}.")
+            if self._sql.telling:
+                self._sql.all(self._sql.telling, space=event.space)
             number = self._written[event.space] = int(row[0])
         else:
             number = self._feeds[event.space] + 1
@@ -382,11 +383,13 @@ class HistoryChanges(History):
 
     def keep_versions(self, id: str, versions: Sequence[Version]) -> None:
         """Write former states of a memory; those that it has already stay."""
-        columns, _, values = self._sql.hanging
+        columns, of, _ = self._sql.hanging
         self._sql.many(
             f"""
             INSERT INTO versions ({", ".join(columns)}, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES ({", ".join(values)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason)
+            SELECT {", ".join(of)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason
+            FROM memories
+            WHERE memories.id = :memory
             ON CONFLICT ({", ".join(columns)}, version) DO NOTHING
             """,
             [
