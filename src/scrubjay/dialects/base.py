@@ -25,7 +25,15 @@ from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import Prompt, Provenance, random_suffix
+from scrubjay.values.memory import (
+    MAX_PHRASE,
+    MAX_PHRASES,
+    MAX_WORDING,
+    MAX_WORDINGS,
+    Prompt,
+    Provenance,
+    random_suffix,
+)
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
@@ -368,6 +376,20 @@ text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "int
 # a reply counts its items or has a cursor.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
 DEGRADED = text("Present when only words are used for all or many memories, with the reason.")
+# Optional beside what a dialect's paper defines, as `also`, wherever something is stored or asked.
+PHRASES = array(
+    text(minLength=1, maxLength=MAX_PHRASE),
+    maxItems=MAX_PHRASES,
+    description="Up to four short phrases (at most 80 characters each) under which somebody may look for this later: "
+    "the general term, the question it answers, synonyms, the everyday word. If the text is not in English, some "
+    "phrases in its language and some in English.",
+)
+WORDINGS = array(
+    text(minLength=1, maxLength=MAX_WORDING),
+    maxItems=MAX_WORDINGS,
+    description="Up to three other wordings of the question: other words somebody may have used when storing the "
+    "answer, the concrete thing asked for, key words.",
+)
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 
 
@@ -390,6 +412,11 @@ def left_out(count: int) -> Body:
 def present(**fields: Any) -> Body:
     """The fields of a reply that are not None; times, enums and our own values as JSON."""
     return {name: plain(value) for name, value in fields.items() if value is not None}
+
+
+def phrases_in(args: Body) -> tuple[str, ...]:
+    """The other words that a caller has given."""
+    return tuple(args.get("also", ()))
 
 
 def either(ok: Schema, error: Schema) -> Schema:

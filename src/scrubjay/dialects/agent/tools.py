@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.agent import addresses, replies
 from scrubjay.dialects.agent.prompts import PROMPTS
 from scrubjay.dialects.base import (
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Reply,
@@ -25,6 +27,7 @@ from scrubjay.dialects.base import (
     integer,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     served,
@@ -171,6 +174,7 @@ FACT = record(
     optional={
         "kind": {**KIND, "description": "Default: found in the text"},
         "tags": TAGS,
+        "also": PHRASES,
         "topic": text("What it is about; a decision needs one, and replaces the last on it"),
         "valid_until": {**TIME, "description": "When it stops being true: 2026-11-15"},
         "personal": flag("About the user, in every project"),
@@ -233,6 +237,7 @@ def new_memory(fact: Body, place: str) -> NewMemory:
         category=category,
         topic=fact.get("topic"),
         tags=tuple(fact.get("tags", ())),
+        also=phrases_in(fact),
         valid_until=moment(fact.get("valid_until"), f"{place}.valid_until", end=True),
         detail=detail,
     )
@@ -281,6 +286,7 @@ def wanted(args: Body) -> Filter:
     takes=record(
         {"question": text("A question in plain words; or an id, to read that memory whole", minLength=1)},
         optional={
+            "also": WORDINGS,
             **FILTER,
             "until": {**TIME, "description": "Stored until"},
             "outdated": flag("Also what a newer memory replaced"),
@@ -302,9 +308,9 @@ def recall(engine: Engine, args: Body) -> Reply:
     if memory is not None:
         engine.count_reads([memory])
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
-    hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
+    hits = engine.search(Query(text=question, also=phrases_in(args), limit=MOST_HITS, filter=wanted(args)))
     doubts = engine.doubts([hit.memory for hit in hits])
-    filtered = len(args.keys() - {"question", "budget", "limit"}) > 0
+    filtered = len(args.keys() - {"question", "also", "budget", "limit"}) > 0
     return replies.recalled(hits, budget, engine.now(), filtered=filtered, limit=args.get("limit"), doubts=doubts)
 
 
@@ -423,6 +429,7 @@ def check_order(old: Memory, new: Memory, relation: Relation) -> None:
         optional={
             "content": text("The whole new text", minLength=1, maxLength=MAX_CONTENT),
             "tags": {**TAGS, "description": "All its tags"},
+            "also": {**PHRASES, "description": "All its phrases, as in `remember`; none: []"},
             "valid_until": {**TIME, "description": "When it stops being true"},
             "outcome": text("What became of a decision", enum=["success", "partial", "failed"]),
         },
@@ -433,7 +440,7 @@ def revise(engine: Engine, args: Body) -> Reply:
     """Correct a memory that was wrong or incomplete from the start, or tell a decision's outcome; the earlier text
     stays in its history. If the world has changed, `remember` the new fact and `settle` instead."""
     memory, reason = args["id"], args["reason"]
-    fields: dict[str, Any] = {name: args[name] for name in ("content", "tags") if name in args}
+    fields: dict[str, Any] = {name: args[name] for name in ("content", "tags", "also") if name in args}
     if "valid_until" in args:
         fields["valid_until"] = moment(args["valid_until"], "valid_until", end=True)
     if "outcome" in args and fields:
@@ -443,7 +450,9 @@ def revise(engine: Engine, args: Body) -> Reply:
             marked = engine.decisions.mark(memory, args["outcome"], reason=reason)
         return replies.revised(marked, ("outcome",), engine.now())
     if not fields:
-        raise InvalidInput("Nothing to revise.", hint="Give content, tags, valid_until or outcome.", field="content")
+        raise InvalidInput(
+            "Nothing to revise.", hint="Give content, tags, also, valid_until or outcome.", field="content"
+        )
     with telling_what_is_forgotten(engine, memory):
         done = engine.revise(memory, reason=reason, **fields)
     return replies.revised(done.memory, done.fields, engine.now())

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Reach,
@@ -21,6 +23,7 @@ from scrubjay.dialects.base import (
     flag,
     integer,
     object_schema,
+    phrases_in,
     present,
     record,
     text,
@@ -86,7 +89,10 @@ COUNT = integer(minimum=0)
 FILTER = fields_of(Filter)
 REASON = text("Reason, kept in the history", minLength=1, maxLength=1000)
 ONE = record({"id": ID})
-CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
+CHANGES: Schema = {
+    **{name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE},
+    "also": PHRASES,
+}
 
 
 def one(memory: Memory) -> Body:
@@ -110,7 +116,9 @@ def get_memory(engine: Engine, args: Body) -> Body:
 @native.writes(
     "Store a memory",
     route=Route("POST", f"{ROOT}/memories", 201),
-    takes=object_schema(fields_of(NewMemory, without=("kind", "topic", "detail")), required=("content",)),
+    takes=object_schema(
+        {**fields_of(NewMemory, without=("kind", "topic", "detail")), "also": PHRASES}, required=("content",)
+    ),
     gives=gives(
         {
             "memory": shape(Memory),
@@ -186,7 +194,7 @@ def recover_memory(engine: Engine, args: Body) -> Body:
 @native.reads(
     "Search with explanation",
     route=Route("POST", f"{ROOT}/search"),
-    takes=object_schema({"query": text(minLength=1), **PAGE, **FILTER}, required=("query",)),
+    takes=object_schema({"query": text(minLength=1), "also": WORDINGS, **PAGE, **FILTER}, required=("query",)),
     gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional=LARGE),
 )
 def search(engine: Engine, args: Body) -> Body:
@@ -194,6 +202,7 @@ def search(engine: Engine, args: Body) -> Body:
     hits = engine.search(
         Query(
             text=args["query"],
+            also=phrases_in(args),
             limit=int(args.get("limit", 10)),
             offset=int(args.get("offset", 0)),
             filter=filled(Filter, args),

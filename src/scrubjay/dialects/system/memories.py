@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Schema,
@@ -26,6 +28,7 @@ from scrubjay.dialects.base import (
     left_out,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     request_id,
@@ -209,6 +212,10 @@ def succeeded(**fields: Any) -> Body:
 
 def takes(name: str, **more: Schema) -> Schema:
     schema: Schema = INPUTS[name]["takes"]
+    return with_fields(schema, **more)
+
+
+def with_fields(schema: Schema, **more: Schema) -> Schema:
     return {**schema, "properties": {**schema["properties"], **more}}
 
 
@@ -217,7 +224,7 @@ def takes(name: str, **more: Schema) -> Schema:
 
 @system.writes(
     "Store a memory",
-    takes=takes("store_memory"),
+    takes=takes("store_memory", also=PHRASES),
     fields={"created_at": "context.timestamp"},
     gives=gives(
         {
@@ -240,6 +247,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
             content=args["content"],
             category=Category(metadata["category"]) if "category" in metadata else None,
             tags=tuple(metadata.get("tags", ())),
+            also=phrases_in(args),
             importance=metadata.get("importance"),
             source=Source.EXPLICIT,
             access_level=AccessLevel(metadata.get("access_level", "private")),
@@ -273,7 +281,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
 
 @system.reads(
     "Recall memories",
-    takes=takes("recall_memories"),
+    takes=takes("recall_memories", also=WORDINGS),
     gives=gives(
         {
             "query": text(),
@@ -314,6 +322,7 @@ def recall_memories(engine: Engine, args: Body) -> Body:
     hits = engine.search(
         Query(
             text=args["query"],
+            also=phrases_in(args),
             limit=int(args.get("limit", 10)),
             offset=int(args.get("offset", 0)),
             filter=chosen(filters, states=states, min_importance=filters.get("min_importance")),
@@ -389,6 +398,7 @@ def archived(memory: Memory) -> Body:
     takes=takes(
         "update_memory",
         expected_version=integer("Change the memory only if this is its version (409 otherwise)", minimum=1),
+        updates=with_fields(INPUTS["update_memory"]["takes"]["properties"]["updates"], also=PHRASES),
     ),
     gives=gives(
         {

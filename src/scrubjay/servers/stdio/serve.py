@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -13,9 +14,10 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.hooks.listening import listen
-from scrubjay.servers.calls import Opening
+from scrubjay.servers.calls import Opening, offered
 from scrubjay.servers.stdio.options import Options
 from scrubjay.servers.stdio.plain import Plain
+from scrubjay.servers.stdio.profile import offers_also
 from scrubjay.settings import Settings, load
 from scrubjay.wiring import open_engine
 
@@ -36,7 +38,8 @@ def serve(
     opening = Opening(lambda: _open(options))
     closing: list[Callable[[], None]] = []
     threading.Thread(target=_open_ahead, args=(opening, options, closing), daemon=True).start()
-    dialects, limits = [find(name) for name in options.dialects], _limits(options)
+    dialects = [offered(find(name), also=offers_also(os.environ)) for name in options.dialects]
+    limits = _limits(options)
     left = Plain(dialects, opening.engine, inbox, deliver).run(serving) if limits is None else []
     if left is not None:
         from scrubjay.servers.mcp.server import run_streams  # takes most of a second
