@@ -32,6 +32,7 @@ from scrubjay.values.memory import (
     Caller,
     Filter,
     Forgotten,
+    FormerPhrases,
     Hits,
     Kind,
     Link,
@@ -655,6 +656,11 @@ class Engine:
         since = self.records.history.versions(memory.id)
         former = since if memory.content else [*since, *self.cold_storage.history(memory)]
         return self.ledger.versions_seen(self.records, former)
+
+    def former_phrases(self, id: str) -> Sequence[FormerPhrases]:
+        """The phrases that a memory had before, newest first: those that were changed alone, which makes no version."""
+        memory = self.ledger.seen(self.records, id, deleted=True, elsewhere=True)
+        return self.records.history.former_phrases(memory.id)[::-1]
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""

@@ -621,6 +621,7 @@ class Filter:
     caller: str | None = None  # provenance
     transport: str | None = None  # provenance
     flag: str | None = None  # secret, instruction; any: whatever is flagged
+    phrased: bool | None = None  # whether it has phrases (`also`)
     topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None

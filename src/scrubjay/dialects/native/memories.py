@@ -32,7 +32,7 @@ from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error
-from scrubjay.values.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
+from scrubjay.values.memory import Filter, FormerPhrases, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
 from scrubjay.values.times import parse_time
 
 if TYPE_CHECKING:
@@ -273,11 +273,12 @@ def shown_to(engine: Engine, args: Body) -> Body:
     "List a memory's versions",
     route=Route("GET", f"{ROOT}/memories/{{id}}/versions"),
     takes=ONE,
-    gives=gives({"versions": many(Version)}, optional=LARGE),
+    gives=gives({"versions": many(Version), "phrases": many(FormerPhrases)}, optional=LARGE),
 )
 def list_versions(engine: Engine, args: Body) -> Body:
-    """Earlier versions of a memory, newest first."""
-    return {"versions": shown(list(engine.history(args["id"])))}
+    """Earlier versions of a memory, newest first; and the phrases it had before, which change without a new version."""
+    former = shown(list(engine.former_phrases(args["id"])))
+    return {"versions": shown(list(engine.history(args["id"]))), "phrases": former}
 
 
 @native.reads(
