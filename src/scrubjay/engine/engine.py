@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.lifecycle.bulk import Bulk
     from scrubjay.engine.lifecycle.consolidation import Consolidation
     from scrubjay.engine.lifecycle.curation import Curation
+    from scrubjay.engine.lifecycle.tidying import Tidying
     from scrubjay.engine.parts import Parts
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.sync.run import Syncing
@@ -744,6 +745,13 @@ class Engine:
         from scrubjay.engine.lifecycle.bulk import Bulk
 
         return Bulk(self)
+
+    @property
+    def tidying(self) -> Tidying:
+        """Phrases for memories that have none."""
+        from scrubjay.engine.lifecycle.tidying import Tidying
+
+        return Tidying(self)
 
     @property
     def curation(self) -> Curation:

@@ -149,6 +149,7 @@ MEMORY = record(
         "verdict": text(enum=["strong", "weak", "none"]),
     },
 )
+PAIRS = array(record({"old": MEMORY, "new": MEMORY, "likely": flag()}))
 ROOM: Schema = {"tokens": COUNT, "budget": COUNT, "left_out": COUNT}
 DEGRADED = text("Why only words were used, for all or many memories, if so")
 ID = text(minLength=1)
@@ -330,13 +331,20 @@ def named(engine: Engine, asked: str) -> Memory | None:
 @scrubjay.reads(
     "List the newest memories",
     takes=object_schema(
-        {**FILTER, "limit": integer(minimum=1, maximum=50, default=10), "budget": budget_schema(1_000)}
+        {
+            **FILTER,
+            "tidy": flag("Those without `also`, and open pairs, to put in order"),
+            "limit": integer(minimum=1, maximum=50, default=10),
+            "budget": budget_schema(1_000),
+        }
     ),
-    gives=gives({"memories": array(MEMORY), **ROOM}),
+    gives=gives({"memories": array(MEMORY), **ROOM}, optional={"open": PAIRS}),
 )
 def recent(engine: Engine, args: Body) -> Reply:
     """List the newest memories: what was just stored, or today, or the last decisions. To find something, use
     `recall`."""
+    if args.get("tidy"):
+        return replies.untidy(engine.tidying.waiting(), engine.now())
     page = engine.list(wanted(args), limit=int(args.get("limit", 10)))
     engine.count_reads(page.memories, used=False)
     return replies.listed(page.memories, int(args.get("budget", 1_000)), engine.now(), engine.doubts(page.memories))
@@ -381,7 +389,7 @@ def brief(engine: Engine, args: Body) -> Reply:
             "old": MEMORY,
             "new": MEMORY,
             "relation": text(enum=[str(one) for one in Relation]),
-            "open": array(record({"old": MEMORY, "new": MEMORY, "likely": flag()})),
+            "open": PAIRS,
             "left_out": COUNT,
         },
     ),

@@ -34,6 +34,9 @@ def shipped_sheet(dialect: str) -> Sheet:
     return sheet
 
 
+ALSO = ("also", "tidy")  # arguments that are not offered where other words are not
+
+
 def offers_also(environ: Mapping[str, str]) -> bool:
     """Whether tools offer `also`; a setting that is known before any are read, so it is of the environment alone."""
     return environ.get("SCRUBJAY_ALSO", "").lower() not in ("off", "false", "no", "0")
@@ -46,7 +49,7 @@ def without_also(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: without_also(one) for name, one in inner.items() if name != "also"}
+        key: {name: without_also(one) for name, one in inner.items() if name not in ALSO}
         if key == "properties"
         else without_also(inner)
         for key, inner in schema.items()
