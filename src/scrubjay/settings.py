@@ -65,6 +65,9 @@ class Settings:
     category_mode: str = setting(
         "free", "Whether a category is created when first used or must already exist: free or strict."
     )
+    also_by_client: bool = setting(
+        False, "Ask a client's own model (MCP sampling) for phrases when `remember` is given none: on or off."
+    )
     also: bool = setting(
         True, "Let tools offer other words for what is stored or asked (also): on or off; not in config.toml."
     )

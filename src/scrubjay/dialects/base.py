@@ -132,6 +132,7 @@ class Operation:
     listed: bool = True  # advertised without --extras
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are accepted
     asks: bool = False  # may ask the client's own language model
+    may_ask: bool = False  # could do so, where a setting allows it
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # in addition to POST /api/{dialect}/{name}
     earlier: Route | None = None  # where clients of a predecessor look for it

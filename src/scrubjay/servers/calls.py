@@ -174,10 +174,14 @@ class Served:
     prefix: str  # before the operation's name, where several dialects are served
 
 
-def offered(dialect: Dialect, *, also: bool) -> Dialect:
-    """The dialect as it is served; without `also` with the schemas of its paper alone."""
-    if also:
+def offered(dialect: Dialect, *, also: bool, by_client: bool = False) -> Dialect:
+    """The dialect as it is served; without `also` with the schemas of its paper alone. `by_client` lets operations that
+    store facts ask the client's model for phrases."""
+    if also and not by_client:
         return dialect
+    if also:
+        asking = {name: replace(one, asks=one.asks or one.may_ask) for name, one in dialect.operations.items()}
+        return replace(dialect, operations=asking)
     operations = {
         name: replace(one, takes=without_also(one.takes), accepts=without_also(one.accepts))
         for name, one in dialect.operations.items()

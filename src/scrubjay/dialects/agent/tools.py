@@ -192,6 +192,7 @@ def facts_schema(fact: Schema) -> Schema:
 
 @scrubjay.writes(
     "Remember facts, decisions, checkpoints",
+    may_ask=True,
     takes=facts_schema(FACT),
     accepts=facts_schema(PLAIN_FACT),
     gives=gives(
@@ -216,6 +217,8 @@ def remember(engine: Engine, args: Body) -> Reply:
     reasoning. kind checkpoint: where work stands, with next_steps. The reply names earlier memories that a new one may
     outdate: compare, then call `settle`. Never store secrets."""
     facts = [{"content": fact} if isinstance(fact, str) else fact for fact in args["facts"]]
+    if engine.client_model is not None:
+        facts = engine.tidying.by_client(facts)
     personal = {place for place, fact in enumerate(facts) if fact.get("personal")}
     new = [new_memory(fact, f"facts[{place}]") for place, fact in enumerate(facts)]
     return replies.remembered(engine.store_each(new, personal=personal), engine.now())

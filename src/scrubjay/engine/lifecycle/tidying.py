@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.lifecycle.synthesis import fenced
 from scrubjay.engine.store import intake
-from scrubjay.errors import Conflict, InvalidInput, Locked, NotFound, Unprocessable
+from scrubjay.errors import Conflict, InvalidInput, Locked, NotFound, SynthesisFailed, Unprocessable
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import MAX_PHRASE, Filter, Job, Memory, OpenConflict, Prompt
 
@@ -84,6 +85,17 @@ class Tidying:
             cursor = page.cursor
             if cursor is None:
                 return done
+
+    def by_client(self, facts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """New facts, with phrases by the model of the client who brings them where it gave none."""
+        bare = [place for place, fact in enumerate(facts) if not fact.get("also")]
+        written = list(facts)
+        if bare and self._engine.client_model is not None:
+            with suppress(SynthesisFailed):  # it or its user refuses: then there are none
+                answer = self._engine.client_model(prompt_for([facts[place]["content"] for place in bare]))
+                for number, also in phrases_of(answer, len(bare)).items():
+                    written[bare[number]] = {**facts[bare[number]], "also": also}
+        return written
 
     def _model(self) -> Callable[[Prompt], str]:
         """:raises Unprocessable: if none is configured"""

@@ -276,7 +276,7 @@ def serve(settings: Settings) -> None:
         link, streams, proxies = SignInLink(), Streams(), networks(settings.proxies)
         app = build_app(
             engine,
-            [offered(find(name), also=settings.also) for name in DIALECTS],
+            [offered(find(name), also=settings.also, by_client=settings.also_by_client) for name in DIALECTS],
             only_rest=[offered(find(name), also=settings.also) for name in ONLY_REST],
             credentials=credentials,
             limits=Limits(windows=SharedWindows(engine.count_call), local=settings.limits),

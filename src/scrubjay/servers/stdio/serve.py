@@ -38,7 +38,8 @@ def serve(
     opening = Opening(lambda: _open(options))
     closing: list[Callable[[], None]] = []
     threading.Thread(target=_open_ahead, args=(opening, options, closing), daemon=True).start()
-    dialects = [offered(find(name), also=offers_also(os.environ)) for name in options.dialects]
+    also, asks = offers_also(os.environ), _may_ask(options)
+    dialects = [offered(find(name), also=also, by_client=asks) for name in options.dialects]
     limits = _limits(options)
     left = Plain(dialects, opening.engine, inbox, deliver).run(serving) if limits is None else []
     if left is not None:
@@ -73,6 +74,14 @@ def _limits(options: Options) -> Limits | None:
     from scrubjay.servers.http.rate_limits import Limits  # a tenth of a second that others should not pay
 
     return Limits(local=True)
+
+
+def _may_ask(options: Options) -> bool:
+    """Whether a client's model may be asked for phrases; not where the settings cannot be read, as every call says."""
+    try:
+        return _settings(options).also_by_client
+    except Error:
+        return False
 
 
 def _settings(options: Options) -> Settings:
