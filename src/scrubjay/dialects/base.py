@@ -34,6 +34,7 @@ from scrubjay.values.memory import (
     Provenance,
     random_suffix,
 )
+from scrubjay.values.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
@@ -381,16 +382,9 @@ DEGRADED = text("Present when only words are used for all or many memories, with
 PHRASES = array(
     text(minLength=1, maxLength=MAX_PHRASE),
     maxItems=MAX_PHRASES,
-    description="Up to four short phrases (at most 80 characters each) under which somebody may look for this later: "
-    "the general term, the question it answers, synonyms, the everyday word. If the text is not in English, some "
-    "phrases in its language and some in English.",
+    description=f"{PHRASES_ASKED} {LANGUAGES_ASKED}",
 )
-WORDINGS = array(
-    text(minLength=1, maxLength=MAX_WORDING),
-    maxItems=MAX_WORDINGS,
-    description="Up to three other wordings of the question: other words somebody may have used when storing the "
-    "answer, the concrete thing asked for, key words.",
-)
+WORDINGS = array(text(minLength=1, maxLength=MAX_WORDING), maxItems=MAX_WORDINGS, description=WORDINGS_ASKED)
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 
 

@@ -4,7 +4,7 @@
     created_at: 2026-11-15T10:00:00.000Z
     updated_at: 2026-11-15T10:00:00.000Z
     tags: ["api"]
-    also: ["rate limit"]                phrases under which somebody may look for it
+    also: ["rate limit"]                phrases under which someone may look for it
     source: mcp
     id: mem_4k2j9x0a7b1c
     type: memory

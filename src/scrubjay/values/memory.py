@@ -274,7 +274,7 @@ class NewMemory:
     topic: str | None = None
     category: Category | None = None
     tags: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()  # phrases under which somebody may look for it
+    also: tuple[str, ...] = ()  # phrases under which someone may look for it
     importance: float | None = None
     confidence: float = 1.0
     source: Source = Source.EXTRACTED
@@ -308,7 +308,7 @@ class Memory:
     category: Category
     tags: tuple[str, ...] = ()  # what a client gave
     auto_tags: tuple[str, ...] = ()  # what intake found
-    also: tuple[str, ...] = ()  # phrases under which somebody may look for it; never shown as its text
+    also: tuple[str, ...] = ()  # phrases under which someone may look for it; never shown as its text
     importance: float
     confidence: float = 1.0
     source: Source = Source.EXTRACTED

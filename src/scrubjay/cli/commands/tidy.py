@@ -22,10 +22,10 @@ from scrubjay.cli.session import Session
 @click.option("--background", is_flag=True, help="Let a running server do it; prints the job's id.")
 @click.pass_obj
 def tidy(session: Session, *, preview: bool, background: bool) -> None:
-    """Let the configured language model write phrases (also) for memories that have none.
+    """Let a language model write phrases to find memories by.
 
-    They are then found in other words, too. `undo` takes them back one by one. Texts with flags are not sent to the
-    model.
+    The configured model (synthesis_url) writes them for memories that have none. `undo` takes them back one by one.
+    Texts with flags are not sent to the model.
     """
     if preview and background:
         raise click.UsageError("--preview and --background cannot be combined.")

@@ -32,7 +32,7 @@ from scrubjay.cli.texts import given_text
     "--also",
     multiple=True,
     metavar="PHRASE",
-    help="A phrase under which somebody may look for it; repeat it for all of them. They replace the earlier ones.",
+    help="A phrase under which someone may look for it; repeat it for all of them. They replace the earlier ones.",
 )
 @click.option("--no-also", is_flag=True, help="Let it have no such phrases.")
 @click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}.")
@@ -57,8 +57,9 @@ def update(
     reason: str | None,
     **given: Any,
 ) -> None:
-    """Update a memory; the earlier version stays in the history. New phrases alone make no version; `undo` takes them
-    back.
+    """Update a memory; the earlier version stays in the history.
+
+    New phrases alone make no version; `undo` takes them back.
 
     If the fact itself has changed, store the new one and `supersede` the old: then both can be found.
     """

@@ -362,7 +362,7 @@ def untidy(found: Untidy, now: datetime) -> Reply:
     lines = [f"{found.total:,} memories have no other words to be found by."]
     if found.memories:
         call = f'{served("revise")}(id="…", also=["…"], reason="other words")'
-        lines += [f"For each of these call {call}: up to four short phrases under which somebody may look for it."]
+        lines += [f"For each of these call {call}: up to four short phrases under which someone may look for it."]
         lines += [LABEL, *(f"- {mention(one, now)}" for one in found.memories)]
     if found.conflicts:
         lines += ["", pairs.text]

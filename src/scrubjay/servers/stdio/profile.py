@@ -43,7 +43,7 @@ def offers_also(environ: Mapping[str, str]) -> bool:
 
 
 def without_also(schema: Any) -> Any:
-    """A schema in which nobody is offered other words for a memory or a question."""
+    """A schema that offers no other words for a memory or a question."""
     if isinstance(schema, list):
         return [without_also(one) for one in schema]
     if not isinstance(schema, dict):
