@@ -628,7 +628,7 @@ def test_prompts_say_what_to_do_with_what_is_stored(real_jay):
     old = remembered(real_jay, "The user lives in Seattle")
     remembered(real_jay, "The user lives in Austin")
 
-    assert list(prompts) == ["remember", "recall", "brief", "review_conflicts"]
+    assert list(prompts) == ["remember", "recall", "brief", "tidy", "review_conflicts"]
     assert "I like tea" in prompts["remember"].say(real_jay, {"fact": "I like tea", "tag": "food"})
     assert "this conversation" in prompts["remember"].say(real_jay, {})
     assert "Where am I?" in prompts["recall"].say(real_jay, {"question": "Where am I?"})
