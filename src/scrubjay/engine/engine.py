@@ -348,7 +348,9 @@ class Engine:
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
             vector, wait = None if degraded else text.first, self.parts.judge_seconds
-            neighbours = find_neighbours(self, memory, vector, audience, wait_seconds=wait)
+            neighbours = find_neighbours(
+                self, memory, vector, audience, foreign=text.foreign(memory.content), wait_seconds=wait
+            )
             proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
             compared = neighbours.judged and (vector is not None or self.parts.embedding.embedder is None)
 

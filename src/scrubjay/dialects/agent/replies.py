@@ -308,7 +308,7 @@ def earlier(stored: Stored) -> Iterable[tuple[Memory, str]]:
 QUESTIONS = {
     "replaces": "It very likely outdates",
     "same": "It says the same as",
-    "unsure": "It may outdate",
+    "unsure": "Check against it",
 }
 
 
@@ -328,12 +328,10 @@ def advice(stored: Stored, now: datetime) -> Iterable[str]:
         call = f'{served("settle")}(old="{old.id}", new="{memory.id}", relation='
         if likely == "same":
             yield f'{call}"same") keeps the newer only; this pair is not listed as open.'
+        elif likely == "replaces":
+            yield f'Is the old one no longer true? {call}"replaces"). Do both hold? relation="both_true".'
         else:
-            later = "; this pair is not listed as open" if likely == "unsure" else ""
-            yield (
-                f'Compare them{later}. Is the old one no longer true? {call}"replaces"). Do both hold? '
-                'relation="both_true".'
-            )
+            yield f'If one of those checked is no longer true, {call}"replaces"); these pairs are not listed as open.'
 
 
 def settled(old: Memory, new: Memory, relation: Relation, now: datetime) -> Reply:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.store.embedding import Embedding
     from scrubjay.stores.promises.memories import Transaction
 
-MOST = 3  # candidates for one memory, besides the sure hint
+MOST = 3  # earlier memories to check, besides the sure hint
 
 FAR_BEHIND = 0.15  # in cosines: so much nearer is the nearest that nothing else can make up for it
 
@@ -157,8 +158,8 @@ def is_earlier(old: Sketch | Memory, new: Memory) -> bool:
 def find_proposals(
     engine: Engine, memory: Memory, neighbours: Neighbours, audience: Audience, fingerprint: bytes
 ) -> list[Proposal]:
-    """What a memory may outdate, among what its user may see: the sure hint, and what else is worth a reader's look,
-    twins first."""
+    """What a memory may outdate, among what its user may see: the sure hint, and what else is worth a reader's look:
+    what says the same, the likeliest that the judge proposes, then the nearest."""
     if memory.kind is not Kind.MEMORY:
         return []
     now = engine.now()
@@ -168,17 +169,24 @@ def find_proposals(
         if one.kind is Kind.MEMORY and one.state is State.ACTIVE and not one.expired(now) and is_earlier(one, memory)
     ]
     judged = engine.parts.judge.judged(memory, neighbours, engine.records, audience, same_words=same_words)
-    if not judged:
-        return []
     hint = next((one for one in judged if one.sure), None)
-    rest = sorted((one for one in judged if one is not hint), key=lambda one: not one.same)[:MOST]
-    shown = rest if hint is None else [hint, *rest]
-    found = {one.id: one for one in engine.records.get([one.id for one in shown], audience)}
+    others = [one for one in judged if one is not hint]
+    twins, doubted = [one for one in others if one.same], [one for one in others if not one.same]
+    near = [Judged(name, cosine) for name, cosine in neighbours.worth_checking.items()]
+    wanted: dict[str, Judged] = {}
+    for one in (*([hint] if hint else []), *twins, *doubted[:1], *near, *doubted[1:]):
+        wanted.setdefault(one.id, one)
+    found = {one.id: one for one in engine.records.get([*wanted], audience)} if wanted else {}
+    there = [one for name, one in wanted.items() if name in found and is_worth_asking(found[name], memory, now)]
     return [
         Proposal(memory=found[one.id], score=one.score, sure=one is hint, same=one.same)
-        for one in shown
-        if one.id in found  # it may have gone meanwhile
+        for one in there[: MOST + (hint in there)]
     ]
+
+
+def is_worth_asking(old: Memory, new: Memory, now: datetime) -> bool:
+    """Whether an earlier memory still counts as true; it may have changed since it was found."""
+    return old.state is State.ACTIVE and not old.expired(now) and is_earlier(old, new)
 
 
 def sure_hint(proposals: Sequence[Proposal]) -> Proposal | None:

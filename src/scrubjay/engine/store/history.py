@@ -16,6 +16,7 @@ from scrubjay.engine.store import intake, names
 from scrubjay.errors import NotFound
 from scrubjay.stores.promises.memories import Addition, Change, Reads, Transaction
 from scrubjay.values.frozen import dataclass, replace
+from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import (
     AT_HAND,
     Caller,
@@ -53,6 +54,10 @@ class TextVectors:
     @property
     def first(self) -> Vector | None:
         return self.vectors[0] if self.vectors else None
+
+    def foreign(self, text: str) -> Vector | None:
+        """The vector by the model for other languages, of a text in another language."""
+        return self.second[0] if self.second and in_another_language(text) else None
 
     @property
     def complete(self) -> bool:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST = 16
 NEAR = 0.72  # cosine of two stored texts; two turns of a chat on one thing reach it
+# From which cosine of two texts on a new memory is worth checking against the older one, by model: nine in ten of what
+# is outdated lie above it, and few stores name more than the three that are shown.
+WORTH_CHECKING = {"arctic-embed-s": 0.765, "multilingual-e5-small": 0.852}
 RELATED = 0.87  # two texts that are worth a link
 RELATED_MOST = 3
 VOTERS = 5
@@ -35,6 +38,7 @@ class Neighbours:
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
     promising: Mapping[str, Kinds] = field(default_factory=dict)  # what the new memory may outdate, by vectors alone
     further: Mapping[str, float] = field(default_factory=dict)  # cosines of those that only its names led to
+    worth_checking: Mapping[str, float] = field(default_factory=dict)  # cosines of the nearest, whatever the judge says
     judged: bool = True  # False if there was no time to look at what it may outdate
 
     def near(self, id: str) -> float:
@@ -54,19 +58,33 @@ class Neighbours:
 
 
 def find_neighbours(
-    engine: Engine, memory: Memory, vector: Vector | None, audience: Audience, *, wait_seconds: float = math.inf
+    engine: Engine,
+    memory: Memory,
+    vector: Vector | None,
+    audience: Audience,
+    *,
+    foreign: Vector | None = None,
+    wait_seconds: float = math.inf,
 ) -> Neighbours:
     """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors.
 
-    What a memory may outdate is not looked for once `wait_seconds` have passed.
+    `foreign` is the vector of a text in another language, by the model for these: it says better what is near. What a
+    memory may outdate is not looked for once `wait_seconds` have passed.
     """
     if vector is None:
         return Neighbours()
     reads, deadline, memories_only = engine.records, monotonic() + wait_seconds, Filter(kinds=frozenset({Kind.MEMORY}))
     matches = reads.nearest(vector, memories_only, audience, now=engine.now(), limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != memory.id}
+    near, model = cosines, engine.parts.embedding.embedder
+    if foreign is not None:
+        other = engine.parts.languages
+        found = reads.nearest(foreign, memories_only, audience, now=engine.now(), limit=MOST, model=other.model)
+        near, model = {one.memory: one.score for one in found if one.memory != memory.id}, other.embedding.embedder
+    line = WORTH_CHECKING.get(model.name, NEAR) if model is not None else NEAR
+    worth_checking = {one: cosine for one, cosine in near.items() if cosine >= line}
     if not cosines:
-        return Neighbours()
+        return Neighbours(worth_checking=worth_checking)
     further: dict[str, float] = {}
     if len(matches) == MOST and memory.kind is Kind.MEMORY and monotonic() < deadline and (names := named(memory.text)):
         sharing = reads.match(names, memories_only, audience, now=engine.now(), limit=MOST)
@@ -76,7 +94,7 @@ def find_neighbours(
     judged = engine.parts.judge.promising(vector, {**cosines, **further}, reads) if in_time else {}
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
     sketches = {sketch.id: sketch for sketch in reads.sketches(list(wanted), audience)}
-    return Neighbours(cosines, sketches, judged, further, judged=in_time)
+    return Neighbours(cosines, sketches, judged, further, worth_checking, judged=in_time)
 
 
 def named(text: str) -> str:
