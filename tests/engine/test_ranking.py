@@ -10,7 +10,7 @@ import pytest
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search.ranking import Candidate, newer_first
 from scrubjay.values.memory import Link, LinkKind, Match
-from tests.engine.columns import Glimpse, fresh_first, fuse, holders_first, ranked, seen
+from tests.engine.columns import Glimpse, fresh_first, fuse, ranked, seen
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -79,7 +79,7 @@ def test_a_memory_without_a_vector_does_not_outrank_one_that_is_near_by_both():
     found = fuse(words, [Match("active", 0.5)], {})
 
     assert [one.memory for one in found] == ["active", "archived"]
-    assert found[1].score < 0.5
+    assert found[1].score == found[0].score
 
 
 def test_without_any_vectors_words_speak_alone():
@@ -128,28 +128,12 @@ def test_what_somebody_settled_comes_first_from_anywhere():
 # --- words that must count -------------------------------------------------------------------------------------------
 
 
-def test_holders_of_every_rare_word_come_first_in_their_order():
-    found = holders_first(listed("near", "one", "far", "two"), frozenset({"one", "two"}))
-
-    assert ids(found) == ["one", "two", "near", "far"]
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-
-
 def test_a_ticket_number_in_a_long_text_comes_before_short_texts_without_it(jay):
     for number in range(20):
         jay.store(f"Ticket {4100 + number} was closed")
     long = jay.store("Minutes. " + "We spoke about many things at length. " * 40 + "See OPS-7731 for the rest.").memory
 
     assert jay.search("OPS-7731")[0].memory.id == long.id
-
-
-def test_the_only_memory_with_both_names_comes_first(jay):
-    for number in range(30):
-        jay.store(f"Ilse Brandt ordered part {number}")
-        jay.store(f"Marek sent an invoice for part {number}")
-    both = jay.store("At the fair, after a long day with many other visitors, Marek met the buyer Brandt").memory
-
-    assert jay.search("what did Marek tell Brandt about the order")[0].memory.id == both.id
 
 
 @pytest.mark.parametrize("letter", ["A", "B"])

@@ -20,7 +20,7 @@ from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.search import candidates
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.history import Ledger, TextVectors
-from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
+from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound, StorageError
 from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
 from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values import codec
@@ -91,6 +91,14 @@ ATTEMPTS = 5  # at a change that others keep overtaking
 MOST_USED = 10  # memories that one call counts as used
 
 
+class Notices:
+    """What the reply to one call has to say besides its answer; whoever shows replies binds one to the call."""
+
+    def __init__(self) -> None:
+        self.uncompared: list[str] = []  # memories that there was no time to compare with earlier ones
+        self.due: list[Memory] = []  # memories of this client that were compared after it was told so
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """A memory, as one caller uses it: parts that are shared, and who and what they are used for."""
@@ -106,6 +114,8 @@ class Engine:
     holder: str = ""  # under which this engine holds memories for long work
     progress: Progress = no_progress
     client_model: Callable[[Prompt], str] | None = None  # the language model of the client who asks
+    notices: Notices | None = None
+    with_model: bool = True  # False: whatever it takes in is embedded in the background
     from_files: bool = False  # it takes in what people wrote into files, so none is written for it, or read-only
 
     def bound_to(
@@ -119,12 +129,14 @@ class Engine:
         progress: Progress | None = None,
         holder: str | None = None,
         client_model: Callable[[Prompt], str] | None = None,
+        notices: Notices | None = None,
     ) -> Engine:
         """The same memory for another caller, other spaces, or calls from elsewhere.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
         Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
-        `client_model` asks the language model of whoever calls.
+        `client_model` asks the language model of whoever calls; `notices` gathers what a reply has to say besides its
+        answer.
         """
         identity = caller or self.identity
         return replace(
@@ -137,6 +149,7 @@ class Engine:
             progress=progress or self.progress,
             holder=holder or self.holder,
             client_model=client_model or self.client_model,
+            notices=notices or self.notices,
         )
 
     @property
@@ -330,12 +343,14 @@ class Engine:
         enriched = enrich(self, admitted, given, text.first)
         with self.records.one_reader():
             memory = intake.in_conversation(self, enriched, given)
+            self.look_for_owed()
             fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
             vector, wait = None if degraded else text.first, self.parts.judge_seconds
             neighbours = find_neighbours(self, memory, vector, audience, wait_seconds=wait)
             proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
+            compared = neighbours.judged and (vector is not None or self.parts.embedding.embedder is None)
 
         def write(tx: Transaction) -> Stored:
             intake.check_quota(self, tx, memory)
@@ -352,12 +367,16 @@ class Engine:
             if given.as_file and self.registry is not None:
                 tx.files.keep([stored.id])
             propose(self, tx, stored, proposals)
+            if not compared and self.notices is not None:
+                tx.history.owe(stored.id, user=self.identity.user, client=self.provenance.client)
             links = link_related(self, tx, stored, given, neighbours)
-            return stored_result(stored, proposals, degraded=degraded, links=links)
+            return stored_result(stored, proposals, degraded=degraded, links=links, compared=compared)
 
         result = self.transact(Stored, write)
         if not text.complete or not neighbours.judged:
             self.parts.backlog.wake()
+        if not result.compared and self.notices is not None:
+            self.notices.uncompared.append(result.memory.id)
         return result
 
     def store_many(
@@ -495,6 +514,31 @@ class Engine:
         intake.check_limit(limit, offset)
         audience = self.audience(Filter())
         return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
+
+    def look_for_owed(self) -> None:
+        """Note for this call's reply which memories were compared after their client was told that they were not."""
+        if self.notices is not None:
+            ids = self.records.history.owed(user=self.identity.user, client=self.provenance.client)
+            self.notices.due = list(self.records.get(ids, access.audience_anywhere(self.caller))) if ids else []
+
+    def take_owed(self) -> Sequence[OpenConflict]:
+        """The open pairs that comparing those memories brought; each is given once, whichever process is asked first.
+
+        What the caller may not see any more stays; what was forgotten or settled meanwhile is given to nobody.
+        """
+        if self.notices is None or not self.notices.due:
+            return ()
+        from scrubjay.engine.conflicts import settle
+
+        audience = access.audience_anywhere(self.caller)
+        try:
+            with self.records.writing() as tx:
+                ids = tx.history.owed(user=self.identity.user, client=self.provenance.client)
+                seen = tx.get(ids, audience)
+                tx.history.end_owing(*(memory.id for memory in seen))
+                return settle.pairs_of(tx, audience, seen, now=self.now())
+        except StorageError:  # the answer itself does not fail because nothing can be written now
+            return ()
 
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
         """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""

@@ -79,6 +79,7 @@ TABLES = (
     VECTORS,
     Table("second_vectors", ("space", "memory", "part", "model", "vector")),
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
+    Table("owed", ("memory", "user", "client")),
     Table(
         "links",
         ("number", "kind", "source", "target", "score", "state", "given", "reason", "created_at", "hlc", "origin"),

@@ -850,6 +850,7 @@ class Stored:
     same: tuple[str, ...] = ()  # ids of those candidates that say the same as the new one
     degraded: str | None = None  # why it is found by words only for now, if so
     links: int = 0  # made with it, given and found
+    compared: bool = True  # False: there was no time to compare it with earlier ones, so it is done in the background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

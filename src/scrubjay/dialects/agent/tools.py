@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.agent import addresses, replies
 from scrubjay.dialects.agent.prompts import PROMPTS
 from scrubjay.dialects.base import (
+    NOTICES,
     PHRASES,
     WORDINGS,
     Body,
@@ -114,6 +115,7 @@ scrubjay = Dialect(
     instructions=INSTRUCTIONS,
     brief="`brief` at the start; `recall` before answering; `remember` facts, decisions and checkpoints, then `settle` "
     "what they may outdate.",
+    conflicts="settle",
     acts={"store a fact": "remember", "search": "recall"},
     error_body=error_body,
     error_text=error_text,
@@ -208,7 +210,7 @@ def facts_schema(fact: Schema) -> Schema:
                 )
             ),
         },
-        optional={"degraded": DEGRADED},
+        optional={"degraded": DEGRADED, "notices": NOTICES},
     ),
 )
 def remember(engine: Engine, args: Body) -> Reply:
@@ -294,13 +296,14 @@ def wanted(args: Body) -> Filter:
             **FILTER,
             "until": {**TIME, "description": "Stored until"},
             "outdated": flag("Also what a newer memory replaced"),
-            "limit": integer("Most memories, also far-fetched ones", minimum=1, maximum=MOST_HITS),
+            "limit": integer("Most memories", minimum=1, maximum=MOST_HITS),
+            "all": flag("Weaker hits, too"),
             "budget": budget_schema(1_000),
         },
     ),
     gives=gives(
         {"verdict": text(enum=["strong", "weak", "none"]), "memories": array(MEMORY), **ROOM},
-        optional={"degraded": DEGRADED},
+        optional={"degraded": DEGRADED, "notices": NOTICES},
     ),
 )
 def recall(engine: Engine, args: Body) -> Reply:
@@ -314,8 +317,16 @@ def recall(engine: Engine, args: Body) -> Reply:
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
     hits = engine.search(Query(text=question, also=phrases_in(args), limit=MOST_HITS, filter=wanted(args)))
     doubts = engine.doubts([hit.memory for hit in hits])
-    filtered = len(args.keys() - {"question", "also", "budget", "limit"}) > 0
-    return replies.recalled(hits, budget, engine.now(), filtered=filtered, limit=args.get("limit"), doubts=doubts)
+    return replies.recalled(
+        hits,
+        budget,
+        engine.now(),
+        filtered=len(args.keys() - {"question", "also", "budget", "limit", "all"}) > 0,
+        reworded=bool(args.get("also")),
+        limit=int(args.get("limit", MOST_HITS)),
+        everything=bool(args.get("all")),
+        doubts=doubts,
+    )
 
 
 def named(engine: Engine, asked: str) -> Memory | None:
@@ -362,7 +373,8 @@ def recent(engine: Engine, args: Body) -> Reply:
             "more": flag(),
             "tokens": COUNT,
             "budget": COUNT,
-        }
+        },
+        optional={"notices": NOTICES},
     ),
 )
 def brief(engine: Engine, args: Body) -> Reply:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    NOTICES,
     PHRASES,
     WORDINGS,
     Body,
@@ -210,7 +211,7 @@ VERDICTS = [str(verdict) for verdict in Verdict]
             "verdict": text("How far the first result is an answer", enum=VERDICTS),
             "verdicts": array(text(enum=VERDICTS)),
         },
-        optional={"degraded": text()},
+        optional={"degraded": text(), "notices": NOTICES},
     ),
 )
 def search(engine: Engine, args: Body) -> Body:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    NOTICES,
     PHRASES,
     WORDINGS,
     Body,
@@ -127,7 +128,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
             "same": array(ID),
             "links": COUNT,
         },
-        optional=LARGE,
+        optional={**LARGE, "notices": NOTICES},
     ),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
@@ -195,7 +196,7 @@ def recover_memory(engine: Engine, args: Body) -> Body:
     "Search with explanation",
     route=Route("POST", f"{ROOT}/search"),
     takes=object_schema({"query": text(minLength=1), "also": WORDINGS, **PAGE, **FILTER}, required=("query",)),
-    gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional=LARGE),
+    gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional={**LARGE, "notices": NOTICES}),
 )
 def search(engine: Engine, args: Body) -> Body:
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
@@ -247,7 +248,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
     "Brief a session",
     route=Route("GET", f"{ROOT}/brief"),
     takes=object_schema({"budget": {"type": "integer", "minimum": LEAST, "maximum": MOST, "default": BUDGET}}),
-    gives=gives(shape(Brief)["properties"]),
+    gives=gives(shape(Brief)["properties"], optional={"notices": NOTICES}),
 )
 def brief(engine: Engine, args: Body) -> Body:
     """What to know when a session begins, within a budget of tokens: the first space, then the others, open decisions

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    NOTICES,
     PHRASES,
     WORDINGS,
     Body,
@@ -310,7 +311,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
             "verdict": VERDICT,
             "execution_time_ms": COUNT,
         },
-        optional={"degraded": text(), "left_out": LEFT_OUT},
+        optional={"degraded": text(), "notices": NOTICES, "left_out": LEFT_OUT},
     ),
 )
 def recall_memories(engine: Engine, args: Body) -> Body:

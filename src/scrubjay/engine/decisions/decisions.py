@@ -20,7 +20,7 @@ from scrubjay.engine import access
 from scrubjay.engine.decisions.mentions import ID, edges_in
 from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.lifecycle.curation import connected
-from scrubjay.engine.search import ranking
+from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.search.candidates import find
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
@@ -43,7 +43,6 @@ from scrubjay.values.memory import (
     Status,
     Stored,
     Topic,
-    Verdict,
     topic_key,
 )
 
@@ -285,13 +284,11 @@ class Decisions:
         query = intake.query(Query(text=question, also=also, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
         found = find(engine, query, audience, now)
-        ranked = found.candidates.scored(0, len(found.candidates))
-        candidates = {one: score for one, score in ranked.items() if found.verdict_on(score) is not Verdict.NONE}
+        scores = {one: chance for one, chance in found.chances(0, None).items() if chance >= verdict.WEAK}
         named = self._by_id(question, wanted)
-        hits = [*named, *engine.records.get([*candidates][:limit], audience)]
+        hits = [*named, *engine.records.get([*scores][:limit], audience)]
         page = self._unfolded(hits, wanted, limit)
         engine.count_reads(page)
-        scores = {one: found.shown(score) for one, score in candidates.items()}
         scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], found.vector)
         return Found(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
 

@@ -289,8 +289,9 @@ class Folders:
 
     def _registered(self, tx: Transaction, store: Registered) -> None:
         """Inside a transaction, so that no other process changes the registry at the same time."""
-        self._needed().add(replace(store, written=True))
-        tx.spaces.create(store.name, at=self._engine.now(), description=store.description)
+        description = self._engine.parts.checked_text(store.description)
+        tx.spaces.create(store.name, at=self._engine.now(), description=description)
+        self._needed().add(replace(store, description=description, written=True))
 
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:

@@ -265,7 +265,8 @@ def respond(address: Address, reply: Reply) -> Response:
     if len(body) > MAX_BYTES:
         body = written(bounded(reply.body))
     if reply.error is None:
-        return Response(body, address.status, media_type="application/json")
+        beside = {"scrubjay-notices": json.dumps(reply.notices)} if reply.notices else None  # ASCII, as headers are
+        return Response(body, address.status, beside, "application/json")
     return Response(body, status_of(reply.error), headers_of(reply.error), "application/json")
 
 

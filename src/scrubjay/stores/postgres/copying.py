@@ -58,6 +58,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "vectors": ("space", "memory", "part"),
     "second_vectors": ("space", "memory", "part"),
     "pending": ("space", "memory"),
+    "owed": ("memory",),
     "links": ("source", "target", "kind"),
     "asides": ("memory", "role", "other"),
     "events": ("space", "number"),

@@ -230,6 +230,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._con.execute("DELETE FROM asides WHERE memory = %s OR other = %s", (id, id))
         self.history.forget_results(id)
         self.history.forget_reasons(id)
+        self.history.end_owing(id)
         self._con.execute(
             """
             UPDATE memories SET

@@ -265,6 +265,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute("DELETE FROM asides WHERE memory = ?1 OR other = ?1", (id,))
         self.history.forget_results(id)
         self.history.forget_reasons(id)
+        self.history.end_owing(id)
         self._con.execute("UPDATE memories SET repeat = 0 WHERE seq = ? AND repeat = 1", (seq,))
         self._con.execute(
             """

@@ -225,6 +225,27 @@ class History:
             memories=tuple(memory for (memory,) in memories),
         )
 
+    def owed(self, *, user: str, client: str) -> list[str]:
+        """Memories that this user stored with this client and that could not be compared with earlier ones in time, but
+        have been since, in order of arrival."""
+        rows = self._sql.all(
+            # owed_by_client, then the ids of memories, then the key of pending
+            f"""
+            SELECT owed.memory
+            FROM owed
+            JOIN memories ON memories.id = owed.memory
+            WHERE owed.{self._sql.user} = :user
+            AND owed.client = :client
+            AND NOT EXISTS (
+                SELECT 1 FROM pending WHERE {self._sql.hanging.meets("pending", "memories")} AND NOT pending.judged
+            )
+            ORDER BY memories.seq
+            """,
+            user=user,
+            client=client,
+        )
+        return [memory for (memory,) in rows]
+
     def fact(self, key: str) -> str | None:
         """A remembered fact about the store itself: `model`, `origin` …"""
         row = self._sql.settled("SELECT value FROM facts WHERE key = :key", key=key)
@@ -493,6 +514,19 @@ class HistoryChanges(History):
             f"INSERT INTO result_memories (memory, {', '.join(columns)}) VALUES (:memory, {', '.join(values)})",
             [{"memory": memory, "caller": request.caller, "key": request.key} for memory in dict.fromkeys(memories)],
         )
+
+    def owe(self, id: str, *, user: str, client: str) -> None:
+        """Note that this client was told that its memory is not compared with earlier ones yet."""
+        self._sql.run(
+            f"INSERT INTO owed (memory, {self._sql.user}, client) VALUES (:memory, :user, :client)",
+            memory=id,
+            user=user,
+            client=client,
+        )
+
+    def end_owing(self, *ids: str) -> None:
+        """Note that what these memories were compared with has been told, or is not worth telling any more."""
+        self._sql.many("DELETE FROM owed WHERE memory = :memory", [{"memory": memory} for memory in ids])
 
     def forget_results(self, memory: str) -> None:
         """Forget every result that mentions a memory, which is erased."""
