@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 OLD, NEW = "The demo runs on port 8080", "The demo runs on port 9090 now"
@@ -38,3 +40,18 @@ def test_what_could_not_be_compared_is_said_and_told_of_by_the_next_command(call
     assert "Compared since: The demo runs on port 9090 now" in told
     assert "It may outdate: The demo runs on port 8080" in told
     assert "Compared since" not in call("brief").err
+
+
+def test_a_program_gets_it_as_json_beside_the_result(call, stored, environment):
+    stored(OLD)
+    there = environment["SCRUBJAY_EMBEDDER"]
+    environment["SCRUBJAY_EMBEDDER"] = "arctic-embed-s"  # which is not in this home's folder of models
+    assert call("store", NEW, "--json").json["compared"] is False
+
+    environment["SCRUBJAY_EMBEDDER"] = there
+    call("doctor", "--rebuild")
+
+    done = call("search", "demo port", "--json")
+    [pair] = json.loads(done.err.splitlines()[-1])["compared_since"]
+    assert (pair["new"]["content"], pair["old"]["content"]) == (NEW, OLD)
+    assert done.json

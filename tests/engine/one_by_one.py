@@ -127,7 +127,7 @@ def holders_first(found, holders):
     rest = [one for one in found if one.memory not in holders]
     if not first or not rest:
         return found
-    least = rest[0].score
+    least = max(one.score for one in rest)
     lifted = [
         one._replace(score=least, boosts={**one.boosts, "names": least - one.score}) if one.score < least else one
         for one in first
@@ -160,8 +160,7 @@ def moved_up(ordered, newer, older):
     fresh, stale = ordered[low], ordered[high]
     if low < high or fresh.score < ANSWERS_TOO * stale.score:
         return False
-    boosts = {**fresh.boosts, "newer": stale.score - fresh.score}
-    ordered.insert(high, ordered.pop(low)._replace(score=stale.score, boosts=boosts))
+    ordered.insert(high, ordered.pop(low)._replace(boosts={**fresh.boosts, "newer": 0.0}))
     return True
 
 

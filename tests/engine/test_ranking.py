@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from scrubjay.engine.conflicts.weights import SURE
+from scrubjay.engine.search import ranking
 from scrubjay.engine.search.ranking import Candidate, newer_first
 from scrubjay.values.memory import Link, LinkKind, Match
 from tests.engine.columns import Glimpse, fresh_first, fuse, ranked, seen
+from tests.engine.language_facts import FACTS
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -320,3 +322,63 @@ def test_a_change_of_its_sibling_does_not_come_before_what_was_asked_for(real_ja
     real_jay.store(newer)
 
     assert real_jay.search(question)[0].memory.content == right
+
+
+# --- evidence that both speak of one thing ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", FACTS)
+def test_facts_on_other_things_do_not_come_before_the_answer_for_being_newer(real_jay, clock, language, monkeypatch):
+    """Where a model knows little of a language, any two texts are near for it."""
+    for fact, _ in FACTS[language]:
+        real_jay.store(fact)
+        clock.move(days=20)
+
+    with_the_rule = answers_among(real_jay, language)
+    monkeypatch.setattr(ranking, "COMPARED", 0)
+
+    assert with_the_rule[FIVE] >= answers_among(real_jay, language)[FIVE]
+    assert with_the_rule[0] >= answers_among(real_jay, language)[0] - 1
+
+
+FIVE = 4
+
+
+def answers_among(jay, language):
+    """For each number of hits, how many of the questions have their answer among so many."""
+    places = []
+    for fact, question in FACTS[language]:
+        found = [hit.memory.content for hit in jay.search(question, limit=10)]
+        places.append(found.index(fact) if fact in found else len(found))
+    return [sum(place <= most for place in places) for most in range(10)]
+
+
+def test_decisions_on_other_topics_do_not_come_before_the_one_that_was_asked_for(real_jay, clock):
+    topics = {
+        "queue": "Use RabbitMQ",
+        "cache": "Use Redis",
+        "storage": "Use MinIO",
+        "search": "Use OpenSearch",
+        "proxy": "Use Caddy",
+    }
+    for topic, decision in topics.items():
+        real_jay.decisions.save(topic, decision)
+        clock.move(days=3)
+
+    assert real_jay.search("message broker")[0].memory.content == "Use RabbitMQ"
+
+
+def test_a_newer_one_that_is_put_first_keeps_its_score_and_everybody_theirs(real_jay, clock, monkeypatch):
+    for text in ("Gil edits in Premiere", "Gil has switched to Resolve", "The cutting room is on the second floor"):
+        real_jay.store(text)
+        clock.move(days=30)
+
+    ordered = real_jay.search("what does Gil edit in?")
+    monkeypatch.setattr(ranking, "COMPARED", 0)
+    monkeypatch.setattr(ranking, "SURE", 2.0)
+    plain = real_jay.search("what does Gil edit in?")
+
+    assert [hit.memory.content for hit in ordered][:2] == ["Gil has switched to Resolve", "Gil edits in Premiere"]
+    assert plain[0].memory.content == "Gil edits in Premiere"
+    assert {hit.memory.id: hit.score for hit in ordered} == {hit.memory.id: hit.score for hit in plain}
+    assert ordered.verdict == plain.verdict

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -154,10 +154,22 @@ def tell_flags(memory: Memory, session: Session) -> None:
 
 def tell_owed(owed: Sequence[OpenConflict], session: Session) -> None:
     """What was found since earlier commands had no time to compare what they stored."""
+    if owed and session.as_json:  # beside the result, which is all that standard output has
+        import json
+
+        from scrubjay.values.codec import plain
+
+        click.echo(json.dumps({"compared_since": plain(list(owed))}, ensure_ascii=False), err=True)
     for pair in owed:
         note(f"Compared since: {pair.new.title} ({pair.new.id})", session)
         note(f"  It may outdate: {pair.old.title}", session)
         note(f"  If so: scrubjay supersede {pair.old.id} {pair.new.id}", session)
+
+
+def tell_same(same: Mapping[str, Sequence[str]], session: Session) -> None:
+    """Say which memories now have the words of others."""
+    for memory, others in same.items():
+        note(f"{safe(memory)} says the same as {safe(', '.join(others))}. To settle it: scrubjay conflicts", session)
 
 
 def nothing(sentence: str, engine: Engine, session: Session) -> None:

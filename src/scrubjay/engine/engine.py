@@ -524,7 +524,7 @@ class Engine:
     def take_owed(self) -> Sequence[OpenConflict]:
         """The open pairs that comparing those memories brought; each is given once, whichever process is asked first.
 
-        What the caller may not see any more stays; what was forgotten or settled meanwhile is given to nobody.
+        What the caller may not see any more stays; what was forgotten or settled meanwhile is not given at all.
         """
         if self.notices is None or not self.notices.due:
             return ()
@@ -578,6 +578,17 @@ class Engine:
             tuple[Memory, Memory],
             lambda tx: settle.reopen(self.ledger, tx, old=old, new=new, expected_version=expected),
         )
+
+    def same_as(self, *ids: str) -> dict[str, list[str]]:
+        """Of these memories those that say word for word what others say; the ids of those that the caller may see."""
+        found = [
+            one for one in self.records.get(ids, access.audience_anywhere(self.caller)) if one.state is State.ACTIVE
+        ]
+        same = {
+            one.id: intake.same_words(self.records, one, access.own_audience(self.caller, one), self.now())
+            for one in found
+        }
+        return {name: [other.id for other in others] for name, others in same.items() if others}
 
     def duplicates(self) -> Iterator[DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
@@ -995,7 +1006,8 @@ class Engine:
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
     ) -> Imported:
-        """Take in what `export` gave; what is already here with the same id is left as it is."""
+        """Take in what `export` gave, or a list made by hand, each line once: a line is already here if its id is or,
+        without an id, if a memory of its user has its text, at its time if it names one."""
         from scrubjay.engine import transfer
 
         result = transfer.imported(self, lines, progress)
@@ -1016,15 +1028,22 @@ class Engine:
         return {memory.space for memory in self.records.get(ids, access.EVERYTHING)}
 
     def add_all(
-        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[TextVectors] | None = None
+        self,
+        memories: Sequence[Memory],
+        links: Sequence[Link] = (),
+        *,
+        texts: Sequence[TextVectors] | None = None,
+        check: Callable[[Transaction], None] | None = None,
     ) -> int:
         """Write complete memories and the links between known ones in one transaction; how many links there were.
 
         Links that reach what the caller may not see or not change are left out.
-        `texts` are the memories' vectors, where they are made already.
+        `texts` are the memories' vectors, where they are made already; `check` may refuse before anything is written.
         """
         texts = embedding.embed_at_leisure(self, memories) if texts is None else texts
         with self.records.writing() as tx:
+            if check is not None:
+                check(tx)
             self._add(tx, memories, texts, imported=True)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))

@@ -100,6 +100,7 @@ TABLES = (
             "transport",
             "dialect",
             "reason",
+            "credential",
         ),
     ),
     Table("recalls", ("number", "at", "space", "user", "client", "memories")),
@@ -110,7 +111,9 @@ TABLES = (
     ),
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
-    Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason")),
+    Table(
+        "acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason", "credential")
+    ),
     Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
     Table("outbox", ("space", "memory", "version")),
     Table("sections", ("space", "path", "description")),

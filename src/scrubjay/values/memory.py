@@ -180,6 +180,8 @@ class Act:
     client: str = ""
     transport: str = ""
     reason: str | None = None
+    credential: str | None = None  # with which it was done
+    credential_by: str | None = None  # who made that credential, perhaps in another's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,6 +458,7 @@ class Event:
     user: str
     provenance: Provenance = Provenance()
     reason: str | None = None
+    credential: str | None = None  # with which it was done, for the audit; feeds leave it out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -912,8 +915,12 @@ class Forgotten:
 
 
 def topic_key(topic: str) -> str:
-    """The same for spellings that differ only in case, width or white space."""
-    return " ".join(normalised("NFKC", topic).casefold().split())
+    """The same for spellings that differ only in case, width, or in runs of spaces, `_` and `-`."""
+    plain = normalised("NFKC", topic).casefold()
+    return " ".join(plain.translate(TOPIC_JOINTS).split()) or plain
+
+
+TOPIC_JOINTS = dict.fromkeys(map(ord, "_-\u2010\u2013\u2014"), " ")
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ what was left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -394,6 +395,14 @@ def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
     if memory.flags:
         sentence += f" Flagged: it {suspicion(memory)}."
     return Reply({"memory": body_of(memory, now), "changed": list(fields)}, fixed_text=sentence)
+
+
+def with_same(reply: Reply, same: Mapping[str, Sequence[str]]) -> Reply:
+    """A reply that also names the memories which now say the same as the changed one."""
+    for memory, others in same.items():
+        told = f"{memory} now says the same as {', '.join(others)}. {served('settle')}() lists the pair to settle."
+        reply = replace(reply, body={**reply.body, "same_as": list(others)}, fixed_text=f"{reply.fixed_text}\n{told}")
+    return reply
 
 
 def forgotten(done: Forgotten, now: datetime) -> Reply:

@@ -457,7 +457,7 @@ def check_order(old: Memory, new: Memory, relation: Relation) -> None:
             "outcome": text("What became of a decision", enum=["success", "partial", "failed"]),
         },
     ),
-    gives=gives({"memory": MEMORY, "changed": STRINGS}),
+    gives=gives({"memory": MEMORY, "changed": STRINGS}, optional={"same_as": STRINGS}),
 )
 def revise(engine: Engine, args: Body) -> Reply:
     """Correct a memory that was wrong or incomplete from the start, or tell a decision's outcome; the earlier text
@@ -478,7 +478,8 @@ def revise(engine: Engine, args: Body) -> Reply:
         )
     with telling_what_is_forgotten(engine, memory):
         done = engine.revise(memory, reason=reason, **fields)
-    return replies.revised(done.memory, done.fields, engine.now())
+    same = engine.same_as(done.memory.id) if "content" in done.fields else {}
+    return replies.with_same(replies.revised(done.memory, done.fields, engine.now()), same)
 
 
 @scrubjay.writes(
@@ -503,10 +504,12 @@ def forget(engine: Engine, args: Body) -> Reply:
     takes=record({"id": ID}),
     gives=gives(
         {"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "settled", "revised"]), "changed": STRINGS},
-        optional={"other": text()},
+        optional={"other": text(), "same_as": STRINGS},
     ),
 )
 def undo(engine: Engine, args: Body) -> Reply:
     """Take back the last change to a memory: that it was forgotten, settled with another or revised. Again: one change
     more."""
-    return replies.undone(engine.curation.undo(args["id"]), engine.now())
+    done = engine.curation.undo(args["id"])
+    same = engine.same_as(done.memory.id) if done.what in ("forgotten", "revised") else {}
+    return replies.with_same(replies.undone(done, engine.now()), same)

@@ -89,6 +89,9 @@ PAGE: Schema = {
 COUNT = integer(minimum=0)
 FILTER = fields_of(Filter)
 REASON = text("Reason, kept in the history", minLength=1, maxLength=1000)
+SAME = array(
+    ID, description="Ids of other memories that it now says the same as; with one of them it is an open conflict"
+)
 ONE = record({"id": ID})
 CHANGES: Schema = {
     **{name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE},
@@ -153,6 +156,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
                 "type": ["string", "null"],
                 "description": "Id of the previous version; null if there is none",
             },
+            "same": SAME,
         }
     ),
 )
@@ -160,7 +164,8 @@ def update_memory(engine: Engine, args: Body) -> Body:
     """Update a memory; the earlier version stays in the history. Send If-Match with its version to change only that."""
     fields = {name: moment(name, args[name]) for name in CHANGES if name in args}
     revised = engine.revise(args["id"], reason=args.get("reason"), **fields)
-    return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous}
+    same = same_as(engine, revised.memory) if "content" in revised.fields else []
+    return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous, "same": same}
 
 
 @native.writes(
@@ -182,11 +187,16 @@ def forget_memory(engine: Engine, args: Body) -> Body:
     of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
     takes=ONE,
-    gives=gives({"memory": shape(Memory)}),
+    gives=gives({"memory": shape(Memory), "same": SAME}),
 )
 def recover_memory(engine: Engine, args: Body) -> Body:
     """Restore a forgotten memory."""
-    return one(engine.recover(args["id"]))
+    memory = engine.recover(args["id"])
+    return {**one(memory), "same": same_as(engine, memory)}
+
+
+def same_as(engine: Engine, memory: Memory) -> list[str]:
+    return engine.same_as(memory.id).get(memory.id, [])
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -301,11 +311,12 @@ def diff_versions(engine: Engine, args: Body) -> Body:
     of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
     takes=record({"id": ID, "version": integer(minimum=1)}),
-    gives=gives({"memory": shape(Memory)}),
+    gives=gives({"memory": shape(Memory), "same": SAME}),
 )
 def restore_version(engine: Engine, args: Body) -> Body:
     """Make an earlier version of a memory the current one again; the present one joins the history."""
-    return one(engine.restore_version(args["id"], args["version"]))
+    memory = engine.restore_version(args["id"], args["version"])
+    return {**one(memory), "same": same_as(engine, memory)}
 
 
 # --- definitions that several operations share ------------------------------------------------------------------------

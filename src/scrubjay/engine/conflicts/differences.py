@@ -213,7 +213,6 @@ def restates(old: Reading, new: Reading, cosine: float) -> bool:
 
 
 # What texts say themselves of a change. That they are the nearest, and of a kind that has one value at a time, is none.
-FRAME = 3  # tokens that both begin with: "we deploy with Jenkins", "we deploy with Make"
 EVIDENCE = ("now", "since", "corrects", "denial", "numbers_other", "numbers_partly", "days_other", "not_yet_there")
 
 
@@ -231,7 +230,7 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
         return False
     if holds_beside(old, new):
         return (LASTING - GAINED).isdisjoint(other.tokens)
-    return not seen["changes"] and same_start(one, other) < FRAME
+    return not seen["changes"] and same_start(one, other) < 3  # "we deploy with Jenkins", "we deploy with Make"
 
 
 def denies(old: Reading, new: Reading) -> bool:

@@ -22,6 +22,8 @@ from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
 from scrubjay.text import names
 from scrubjay.text.english import looks_english
+from scrubjay.text.events import CHANGED
+from scrubjay.text.pieces import heading, pieces
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -166,9 +168,9 @@ def fuse(
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
     scores = np.where(embedded, MEANING * similarities + (1 - MEANING) * words, words)
     if not embedded.all() and embedded.any():
-        # Of a memory without a vector (archived, not embedded yet) words make the whole score: else one
-        # that was just stored would stand behind whatever is near the question. But it never passes one with a vector
-        # that holds as much of the question.
+        # Of a memory without a vector (archived, not embedded yet) words speak alone, and for all of its score: else
+        # one that was just stored would stand behind whatever is near the question. But it never passes one with a
+        # vector that holds as much of the question.
         as_good = words[embedded] >= words[~embedded][:, None]
         most = np.where(as_good, scores[embedded], 0.0).max(axis=1)
         scores[~embedded] = np.where(as_good.any(axis=1), np.minimum(words[~embedded], most), words[~embedded])
@@ -238,6 +240,9 @@ def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
     return found.first(len(found) if periods else LOOKED)
 
 
+CURRENT, FRESH = "current", "newer"  # why a memory has a better place than its score; that adds nothing to the score
+
+
 def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
     """Why it was found: the words it holds, and those of the question's other wordings that brought any of them."""
     brought = {word.lower() for word in words} - {word.lower() for word in query_words(query.text)}
@@ -248,7 +253,7 @@ def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanati
         word_score=one.word_score,
         cosine=one.cosine,
         similarity=one.similarity,
-        boosts={name: value for name, value in one.boosts.items() if round(value, 2)},
+        boosts={name: value for name, value in one.boosts.items() if round(value, 2) or name in (CURRENT, FRESH)},
     )
 
 
@@ -444,6 +449,8 @@ class Fact(NamedTuple):
     figures: frozenset[str]  # what has a digit: 1001, db1, 4.2
     named: frozenset[str]  # stems of what is written like a name
     names: frozenset[str]  # of these, in full, those that few of the others have
+    telling: frozenset[str]  # pieces of the text that few of the others have
+    heading: frozenset[str]  # pieces of what it names first as its topic
     english: bool
     vector: Vector
 
@@ -462,22 +469,23 @@ def newer_first(
     question: str,
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> Ranked:
-    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer."""
+    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer. Places change,
+    scores do not."""
     if not FORMER.isdisjoint(words_of(question)):
         return found
     known = facts(found, glimpses, vectors_of)
     if len(known) < 2:
         return found
     asked = asked_for(question)
-    order, scores = [*found.order[:COMPARED]], dict[int, float]()
+    order, moved = [*found.order[:COMPARED]], dict[int, float]()
     for row in order[1:]:
         low = order.index(row)
         for high, other in enumerate(order[:low]):
             if other in known and row in known and answers_better(known[other], known[row], asked):
                 order.insert(high, order.pop(low))
-                scores[row] = scores.get(other, float(found.scores[other]))
+                moved[row] = float(found.scores[row])
                 break
-    return found.but([*order, *found.order[COMPARED:]], scores, "current") if scores else found
+    return found.but([*order, *found.order[COMPARED:]], moved, CURRENT) if moved else found
 
 
 def facts(
@@ -498,6 +506,9 @@ def facts(
     named = {row: names.find_names(glimpses.opening[place[found.memories[row]]]) for row in said}
     having = Counter(name for some in named.values() for name in some)
     seldom = {name for name, count in having.items() if count <= SELDOM}
+    parts = {row: pieces(glimpses.opening[place[found.memories[row]]]) for row in said}
+    holding = Counter(piece for some in parts.values() for piece in some)
+    telling = {piece for piece, count in holding.items() if count <= max(2, len(said) // 3)}
     known = {}
     for row, words in said.items():
         memory = found.memories[row]
@@ -514,6 +525,8 @@ def facts(
                 figures=names.find_figures(opening),
                 named=frozenset(name[: names.STEM] for name in named[row]),
                 names=named[row] & seldom,
+                telling=parts[row] & telling,
+                heading=heading(opening),
                 english=looks_english(opening),
                 vector=vector,
             )
@@ -551,9 +564,10 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
     from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
-    from scrubjay.text.events import CHANGED
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
+        return None
+    if not on_one_thing(older, newer):
         return None
     near = float(older.vector @ newer.vector)
     held = asked.stems & (older.stems | older.figures)
@@ -588,6 +602,14 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
         "adds, not in English": float(adds and not (older.english and newer.english)),
         "asks what is": float(asked.now),
     }
+
+
+def on_one_thing(older: Fact, newer: Fact) -> bool:
+    """Whether the texts themselves show it, whatever a cosine means in their language: they share a piece that few
+    others have, in other languages than English two of them, and do not name different topics."""
+    if older.heading and newer.heading and older.heading.isdisjoint(newer.heading):
+        return False
+    return len(older.telling & newer.telling) >= (1 if older.english and newer.english else 2)
 
 
 def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
@@ -632,8 +654,8 @@ ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on i
 
 
 def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
-    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one
-    and takes its score. If it only may, and this is not settled, the two change places if they are neighbours."""
+    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one.
+    If it only may, and this is not settled, the two change places if they are neighbours."""
     links = [link for link in links if link.state == "open"]
     if not links:
         return found
@@ -660,12 +682,11 @@ def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
 def moved_up(found: Ranked, newer: int, older: int) -> Ranked:
     """The newer of a pair before the older, if it stands behind it and is an answer too."""
     high, low = found.order.index(older), found.order.index(newer)
-    score = float(found.scores[older])
-    if low < high or found.scores[newer] < ANSWERS_TOO * score:
+    if low < high or found.scores[newer] < ANSWERS_TOO * float(found.scores[older]):
         return found
     order = [*found.order]
     order.insert(high, order.pop(low))
-    return found.but(order, {newer: score}, "newer")
+    return found.but(order, {newer: float(found.scores[newer])}, FRESH)
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------

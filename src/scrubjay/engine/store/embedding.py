@@ -3,8 +3,8 @@
     down ──warm()──> loading ──> up <──> down (why, until when)
 
 A call waits at most `wait_seconds` for its vector, counted from when the model is loaded; for that, the first calls
-wait as long as it usually takes at worst (`LOADING_SECONDS`). One that came too late or failed takes the embedder down:
-calls that follow answer by words at once instead of waiting again, until a piece of background work succeeds in time.
+wait longer (`LOADING_SECONDS`). One that came too late or failed takes the embedder down: calls that follow answer by
+words at once instead of waiting again, until a piece of background work succeeds in time.
 
 Waiting needs a second thread, and to wake it and be woken by it costs as much as a seventh of a search. So a model of
 this process that was quick the last time is asked in the caller's own thread. If it then is slow, that one call takes

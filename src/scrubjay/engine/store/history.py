@@ -29,6 +29,7 @@ from scrubjay.values.memory import (
     Revised,
     Role,
     Sketch,
+    State,
     Status,
     Version,
 )
@@ -167,6 +168,7 @@ class Ledger:
                 action="stored",
                 user=self.caller.user,
                 provenance=self.provenance,
+                credential=self.caller.credential,
             ),
             [memory.id for memory in memories],
         )
@@ -200,7 +202,21 @@ class Ledger:
         self.record(tx, changed, action, *fields, reason=reason)
         if {"access_level", "space"} & set(fields):
             self._settle_around(tx, changed)
+        if {"content", "status"} & set(fields):
+            self._ask_which_of_two(tx, changed)
         return changed
+
+    def _ask_which_of_two(self, tx: Transaction, memory: Memory) -> None:
+        """Open a conflict where a memory came back, or was changed, and now says word for word what another says."""
+        if memory.kind is not Kind.MEMORY or memory.state is not State.ACTIVE:
+            return
+        others = intake.same_words(tx, memory, access.own_audience(self.caller, memory), self.now())
+        if not others:
+            return
+        older, newer = sorted((memory, others[-1]), key=lambda one: (one.created_at, one.seq))
+        links = tx.history.links([memory.id], kinds=frozenset({LinkKind.MAY_OUTDATE}))
+        if not any({link.source, link.target} == {older.id, newer.id} for link in links):
+            self.link(tx, LinkKind.MAY_OUTDATE, newer, older, score=1.0, given=False, reason="says the same")
 
     def judge_later(self, tx: Transaction, memory: Memory) -> None:
         """Let a memory whose text has come here wait for being compared with earlier ones."""
@@ -273,6 +289,7 @@ class Ledger:
                 user=self.caller.user,
                 provenance=self.provenance,
                 reason=reason,
+                credential=self.caller.credential,
             )
         )
 

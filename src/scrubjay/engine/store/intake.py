@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
+from scrubjay.folders.paths import MAX_PATH
 from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.letters import is_blank, normalised, slug
@@ -146,6 +147,15 @@ def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
             )
 
 
+def same_words(reads: Reads, memory: Memory, audience: Audience, now: datetime) -> list[Memory]:
+    """Other current memories with the words of this one, in its space and of its user, oldest first."""
+    return [
+        one
+        for one in reads.history.same_text(fingerprint(memory), audience)
+        if one.id != memory.id and one.kind is memory.kind and one.state is State.ACTIVE and not one.expired(now)
+    ]
+
+
 def check_unique(engine: Engine, tx: Transaction, fingerprint: bytes) -> None:
     """:raises Duplicate: if its user has the same words in this space already"""
     for same in tx.history.same_text(fingerprint, access.EVERYTHING):
@@ -166,6 +176,8 @@ def build_memory(
     :raises InvalidInput: naming the field that cannot be kept; then nothing is
     """
     check_text(new.content, "content")
+    if new.path is not None and not held:
+        check_path(new.path)
     if new.title is not None:
         check_text(new.title, "title", maximum=MAX_TITLE)
     check_share(new.confidence, "confidence")
@@ -434,6 +446,16 @@ def check_id(value: object) -> None:
     if not isinstance(value, str):
         raise InvalidInput("An id must be text.", field="id")
     check_name(value, "id")
+
+
+def check_path(path: str) -> None:
+    """:raises InvalidInput: for a path that names no place inside its store"""
+    check_name(path, "path", maximum=MAX_PATH)
+    plain = normalised("NFKC", path)
+    if "\\" in plain or re.match("[a-zA-Z]:", plain) or not all(part.strip(" .") for part in plain.split("/")):
+        raise InvalidInput(
+            "path must stay inside its store.", hint="Write it like project/api/rate-limits.", field="path"
+        )
 
 
 def check_json(value: object, field: str, *, maximum: int = MAX_METADATA, large: bool = False) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
@@ -48,12 +49,24 @@ RELATE = """
         created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
 """
 ADD_EVENT = """
-    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason)
+    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason,
+        credential)
 """
 EVENT = """
-    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason
+    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason,
+    :credential
 """
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
+
+
+class StoredText(NamedTuple):
+    """A text that a memory has, without the text."""
+
+    fingerprint: bytes
+    hash: bytes | None  # SHA-256 of the text as it was written; None of an archived memory
+    created_at: int  # milliseconds since 1970
+    kind: str
+    topic: str | None
 
 
 class History:
@@ -139,6 +152,26 @@ class History:
             order="memories.created_at, memories.seq",
             fingerprint=fingerprint,
         )
+
+    def texts(self, fingerprints: Collection[bytes], audience: Audience) -> list[StoredText]:
+        """What tells the texts with these fingerprints apart, of every memory that is not deleted."""
+        if not fingerprints:
+            return []
+        names = {f"text_{number}": fingerprint for number, fingerprint in enumerate(fingerprints)}
+        visible, given = self._sql.visible(audience)
+        rows = self._sql.all(
+            # memories_by_fingerprint
+            f"""
+            SELECT fingerprint, content_hash, created_at, kind, topic
+            FROM memories
+            WHERE memories.fingerprint IN ({", ".join(f":{name}" for name in names)})
+            AND memories.state IN (0, 1, 2)
+            AND {visible}
+            """,
+            **names,
+            **given,
+        )
+        return [StoredText(bytes(row[0]), None if row[1] is None else bytes(row[1]), *row[2:]) for row in rows]
 
     def versions(self, id: str) -> list[Version]:
         """Former states, newest first. The caller has already been shown the memory itself."""
@@ -310,11 +343,12 @@ class HistoryChanges(History):
     def _next_number(self, event: Event) -> int:
         if event.space not in self._feeds:
             row = self._sql.one(
-                f"UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events{self._sql.telling}",
-                space=event.space,
+                "UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events", space=event.space
             )
             if row is None:
                 raise SpaceNotFound(f"No space {event.space!r}.")
+            if self._sql.telling:
+                self._sql.all(self._sql.telling, space=event.space)
             number = self._written[event.space] = int(row[0])
         else:
             number = self._feeds[event.space] + 1
@@ -349,11 +383,13 @@ class HistoryChanges(History):
 
     def keep_versions(self, id: str, versions: Sequence[Version]) -> None:
         """Write former states of a memory; those that it has already stay."""
-        columns, _, values = self._sql.hanging
+        columns, of, _ = self._sql.hanging
         self._sql.many(
             f"""
             INSERT INTO versions ({", ".join(columns)}, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES ({", ".join(values)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason)
+            SELECT {", ".join(of)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason
+            FROM memories
+            WHERE memories.id = :memory
             ON CONFLICT ({", ".join(columns)}, version) DO NOTHING
             """,
             [
