@@ -38,6 +38,7 @@ MAY_BE_UNIQUE: dict[str, str] = {
 MAY_FIRE = {
     "signatures_without_levels": "adds what they do not know of",
     "second_vectors_outdated": "forgets vectors of a text that has changed",
+    "second_vectors_rephrased": "forgets vectors of phrases that have changed",
     "words_came": "counts what is not shared by audience",
     "words_went": "counts what is not shared by audience",
     "words_changed_hands": "counts what is not shared by audience",
