@@ -157,6 +157,11 @@ def nothing(sentence: str, engine: Engine, session: Session) -> None:
     note(sentence if any(space.memories or space.superseded for space in engine.list_spaces()) else BEGIN, session)
 
 
+def elsewhere(memory: Memory, engine: Engine) -> str:
+    """Where a memory is from, if that is not the space that the command works in."""
+    return "" if memory.space == engine.spaces[0] else f"from space {memory.space}"
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Rows for people on a terminal, without empty columns; otherwise tab-separated lines."""
     if not on_terminal():

@@ -22,26 +22,37 @@ class Session:
         self.debug = False
         self.given: dict[str, object] = {}  # global options as typed, for commands that refuse some
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether the caller named the one space that this command is about."""
+        from scrubjay.settings import AUTO
+
+        return self.space not in (None, AUTO)
+
     def settings(self, **flags: Any) -> Settings:
         """:raises InvalidInput: naming the setting that has a bad value"""
         from scrubjay.settings import load
 
         return load(home=self.home, space=self.space, **flags)
 
-    def engine(self, *, meaning: bool = True, known_space: bool = False) -> Engine:
+    def engine(self, *, meaning: bool = True, known_space: bool = False, writes: bool = False) -> Engine:
         """The engine, to be used in a `with` block. Without meaning no model is opened: much faster, and enough for
-        whatever neither embeds nor compares texts.
+        whatever neither embeds nor compares texts. A command that writes compares with every space, also where its
+        caller named the one that it writes to.
 
         :raises SpaceNotFound: with `known_space`, if its space does not exist; the default one always does
         """
         from dataclasses import replace
 
-        from scrubjay.settings import Settings
+        from scrubjay.settings import AUTO, Settings
         from scrubjay.values.memory import Provenance
         from scrubjay.wiring import open_engine
 
         # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
-        settings = self.settings(model_pull="never", embedder=None if meaning else "none")
+        settings = self.settings(
+            model_pull="never", embedder=None if meaning else "none", only=(self.narrowed and not writes) or None
+        )
+        settings = replace(settings, space=settings.space or AUTO)
         if sys.stderr is not None and sys.stderr.isatty() and settings.embed_wait == Settings().embed_wait:
             settings = replace(settings, embed_wait=PATIENCE_SECONDS)
         engine = open_engine(settings)
@@ -59,7 +70,7 @@ def check_known(engine: Engine) -> None:
     from scrubjay.values.memory import DEFAULT_SPACE
 
     folders = () if engine.registry is None else engine.registry.stores()
-    if not any(space == DEFAULT_SPACE or space in folders or engine.has_space(space) for space in engine.spaces):
-        space = engine.spaces[0]
+    space = engine.spaces[0]
+    if engine.only and not (space == DEFAULT_SPACE or space in folders or engine.has_space(space)):
         hint = "`scrubjay spaces list` shows the existing ones; storing a memory in a space creates it."
         raise SpaceNotFound(f"No space {space}.", hint=hint, space=space)

@@ -25,7 +25,7 @@ from scrubjay.engine import access
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import Prompt, Provenance, random_suffix
+from scrubjay.values.memory import Memory, Prompt, Provenance, random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
@@ -36,6 +36,7 @@ MAX_KEY = 200
 
 # Of the call being answered.
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
+_space: ContextVar[str] = ContextVar("space", default="")
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 Schema = dict[str, Any]
@@ -259,6 +260,7 @@ class Dialect:
         """
         operation = self.operations[name]
         _prefix.set(prefix)
+        _space.set(engine.spaces[0])
         try:
             access.check_call(
                 engine.caller,
@@ -314,6 +316,11 @@ class Dialect:
 def served(tool: str) -> str:
     """A tool's name as the client of this call knows it, for texts that name one."""
     return f"{_prefix.get()}{tool}"
+
+
+def is_elsewhere(memory: Memory) -> bool:
+    """Whether a memory is from another space than this call works in, which texts then say."""
+    return memory.space != _space.get()
 
 
 def request_id() -> str:

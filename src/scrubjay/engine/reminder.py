@@ -52,7 +52,8 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
         newer = doubts.get(memory.id)
         if newer in given:
             continue
-        line = entry("", memory, budget, now) + (f" (may be outdated by {newer})" if newer else "")
+        where = f", from space {memory.space}" if memory.space != engine.spaces[0] else ""
+        line = entry("", memory, budget, now, where) + (f" (may be outdated by {newer})" if newer else "")
         if tokens_in(line + "\n") <= room:
             room -= tokens_in(line + "\n")
             lines.append(line)

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import Cell, note, nothing, print_json, print_listed
+from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
@@ -74,7 +74,8 @@ def list_(
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            print_listed(("id", "stored", "category", "tags", "state", "memory"), [row(memory) for memory in page])
+            columns = ("id", "stored", "category", "tags", "state", "memory", "space")
+            print_listed(columns, [(*row(memory), elsewhere(memory, engine)) for memory in page])
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:

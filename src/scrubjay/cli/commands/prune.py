@@ -19,14 +19,14 @@ from scrubjay.cli.session import Session
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.pass_obj
 def prune(session: Session, dry_run: bool) -> None:
-    """Forget expired memories.
+    """Forget the expired memories of a space.
 
     Expired memories are already hidden; pruned ones can be restored for thirty days, then they are erased.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        pruned = engine.prune(dry_run=dry_run)
+        pruned, space = engine.prune(dry_run=dry_run), engine.spaces[0]
     show_table(
         list(pruned), ("id", "expired", "memory"), [(one.id, one.expires_at, one.text) for one in pruned], session
     )
     verb = "would be forgotten" if dry_run else "forgotten"
-    note(f"{len(pruned):,} {verb}." if pruned else "Nothing has expired.", session)
+    note(f"{len(pruned):,} {verb}." if pruned else f"Nothing has expired in space {space}.", session)

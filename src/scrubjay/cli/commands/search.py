@@ -11,7 +11,19 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import LONG, Cell, Marked, note, nothing, on_terminal, print_json, print_listed, safe, when
+from scrubjay.cli.output import (
+    LONG,
+    Cell,
+    Marked,
+    elsewhere,
+    note,
+    nothing,
+    on_terminal,
+    print_json,
+    print_listed,
+    safe,
+    when,
+)
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
@@ -56,9 +68,8 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            print_listed(
-                ("score", "id", "memory", "tags", "stored", "state", "why"), [row(hit, query) for hit in found]
-            )
+            columns = ("score", "id", "memory", "tags", "stored", "state", "why", "space")
+            print_listed(columns, [(*row(hit, query), elsewhere(hit.memory, engine)) for hit in found])
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 

@@ -12,7 +12,7 @@ from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.output import note, show, tell_flags, told_of_a_new_space
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
-from scrubjay.values.memory import Stored
+from scrubjay.values.memory import Memory, Stored
 
 
 @click.command(
@@ -48,19 +48,23 @@ def store(session: Session, /, *, text: str, **fields: Any) -> None:
     dash after --.
     """
     content = given_text(text)
-    with session.engine() as engine, told_of_a_new_space(engine, session):
+    with session.engine(writes=True) as engine, told_of_a_new_space(engine, session):
         stored = engine.store(content, **fields)
     show(stored, stored.memory.id, session)
     advise(stored, session)
 
 
 def advise(stored: Stored, session: Session) -> None:
+    def titled(memory: Memory) -> str:
+        where = f" (from space {memory.space})" if memory.space != stored.memory.space else ""
+        return f"{memory.title}{where}"
+
     tell_flags(stored.memory, session)
     if stored.degraded:
         note(f"Found by words only for now: {stored.degraded} See `scrubjay doctor`.", session)
     for earlier in stored.similar:
-        note(f"It may outdate: {earlier.title}", session)
+        note(f"It may outdate: {titled(earlier)}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)
     for earlier in stored.candidates:
         if earlier.id in stored.same:
-            note(f"It says the same as: {earlier.title} ({earlier.id})", session)
+            note(f"It says the same as: {titled(earlier)} ({earlier.id})", session)

@@ -94,7 +94,7 @@ class Conversations:
     def remember(self, new: NewMemory, *, workspace: str | None = None) -> Stored:
         """Store a memory in a conversation's space; an unknown conversation begins with it."""
         at = self._at(workspace, new.conversation_id)
-        stored = at.store(new)
+        stored = at.bound_to(only=self._engine.only).store(new)
         if new.conversation_id is not None:
             self._begun(at, new.conversation_id)
         return stored
@@ -145,7 +145,8 @@ class Conversations:
         at = self._at(workspace, conversation)
         active = self._active(at, conversation)
         chosen = {memory.id: memory for memory in self._in_force(at, conversation)}
-        for memory in self._fitting(at, conversation, limit=limit + len(active)):
+        reads = at.bound_to(only=workspace is not None or self._engine.only)
+        for memory in self._fitting(at, reads, conversation, limit=limit + len(active)):
             if len(chosen) < limit and memory.id not in active:
                 chosen.setdefault(memory.id, memory)
         memories = tuple(chosen.values())[:limit]
@@ -398,7 +399,8 @@ class Conversations:
             known = self._engine.records.conversations.get(space, conversation)
             if known is not None and not access.sees_conversation(self._engine.caller, known):
                 raise missing(conversation)
-        return self._engine.bound_to(spaces=(space,))
+        scoped = workspace is not None or conversation is not None
+        return self._engine.bound_to(spaces=(space,), only=scoped or self._engine.only)
 
     def _space_of(self, conversation: str | None) -> str | None:
         """Where a conversation is. Who has chosen a space stays in it; who has not finds it in any of its own."""
@@ -445,13 +447,13 @@ class Conversations:
         }
         return [found[name] for name in wanted if name in found]
 
-    def _fitting(self, at: Engine, conversation: str, *, limit: int) -> Iterator[Memory]:
-        """What fits what was said last, best first; then what was stored in the conversation, newest first."""
+    def _fitting(self, at: Engine, reads: Engine, conversation: str, *, limit: int) -> Iterator[Memory]:
+        """What fits what was said last, best first; then what was stored in the conversation, newest first. `reads`
+        says where the former is looked for."""
         said = at.records.conversations.messages(at.spaces[0], conversation, limit=LAST_SAID)
         if said:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
-            audience, now = at.audience(Filter()), at.now()
-            found = search(at, Query(text=query, limit=limit), audience, now)
+            found = search(reads, Query(text=query, limit=limit), reads.audience(Filter()), at.now())
             # This was not asked for, so only what probably fits.
             yield from (hit.memory for hit in found if hit.verdict is Verdict.STRONG)
         stored = self._stored_in(at, conversation)

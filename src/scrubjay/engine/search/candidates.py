@@ -120,15 +120,21 @@ def _find(
         embed=lambda text: embed_query(engine, text)[0],
         second=second,
     )
-    found, periods, sure = search.candidates(vector)
+    ranked, periods, sure = search.candidates(vector)
+    found = Found(ranked, vector, degraded, False, periods, sure)
+    if not engine.only and len(ranked):
+        spaces = engine.records.spaces_of(ranked.memories)
+        here = {memory for memory, space in spaces.items() if space == engine.spaces[0]}
+        found = found._replace(candidates=ranking.here_first(ranked, here, found.verdict_on))
     if vector is None or degraded is not None:
-        return Found(found, vector, degraded, False, periods, sure)
-    if len(found):
-        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_was_compared)
+        return found
+    if len(found.candidates):
+        best_was_compared = found.candidates.best_was_compared
+        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not best_was_compared)
     else:  # whatever has a vector is found
         searched = engine.records.count(query.filter, audience, now=now)
         waiting = without_vectors(searched, searched)
-    return Found(found, vector, waiting, waiting is not None, periods, sure)
+    return found._replace(degraded=waiting, partly=waiting is not None)
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +34,7 @@ from scrubjay.values.memory import (
     Memory,
     Period,
     Query,
+    Verdict,
     Weights,
 )
 from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, words_of
@@ -240,6 +241,23 @@ def labelled(glimpses: Glimpses, question: str, holders: frozenset[str]) -> froz
     columns = zip(glimpses.memories, glimpses.opening, strict=True)
     those = frozenset(memory for memory, opening in columns if asked <= verdict.labels(opening))
     return (those & holders) or holders or those
+
+
+def here_first(found: Ranked, here: Container[str], label: Callable[[float], Verdict]) -> Ranked:
+    """Memories of the current space, whose ids are `here`, before others with the same label. Once it has a strong
+    one, what is not strong elsewhere is left out."""
+    at_home = {row for row in found.order if found.memories[row] in here}
+    if len(at_home) in (0, len(found)):
+        return found
+    labels = {row: label(float(found.scores[row])) for row in found.order}
+    answered = any(labels[row] is Verdict.STRONG for row in at_home)
+    order = [row for row in found.order if not answered or row in at_home or labels[row] is Verdict.STRONG]
+    order.sort(key=lambda row: ([*Verdict].index(labels[row]), row not in at_home))
+    moved, best = {}, 0.0
+    for row in reversed(order):  # what was moved up has at least the score of what stands behind it
+        if (best := max(best, float(found.scores[row]))) > found.scores[row]:
+            moved[row] = best
+    return found.but(order, moved, "this space")
 
 
 def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:

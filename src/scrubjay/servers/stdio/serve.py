@@ -73,7 +73,7 @@ def _limits(options: Options) -> Limits | None:
 
 
 def _settings(options: Options) -> Settings:
-    return load(home=options.home, space=options.space, dialects=options.dialects)
+    return load(home=options.home, space=options.space, only=options.only, dialects=options.dialects)
 
 
 def _open(options: Options) -> Engine:

@@ -243,6 +243,15 @@ class PostgresReads(Reads):
             )
             return Glimpses.of_rows(rows)
 
+    def spaces_of(self, ids: Sequence[str]) -> dict[str, str]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_id
+                f"SELECT id, space FROM memories WHERE id = ANY(%s) AND state < {int(State.PURGED)}",
+                (Texts(ids),),
+            )
+            return dict(rows)
+
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:
             return []

@@ -287,6 +287,10 @@ class Reads(ABC):
         """What ranking wants to know of these memories, in any order; unknown ones are left out."""
 
     @abstractmethod
+    def spaces_of(self, ids: Sequence[str]) -> dict[str, str]:
+        """The space of each of these memories that is there."""
+
+    @abstractmethod
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         """What a new memory is compared with those of these by that the audience sees, in the order asked."""
 

@@ -228,6 +228,20 @@ class SqliteReads(Reads):
             )
             return Glimpses.of_rows(rows)
 
+    def spaces_of(self, ids: Sequence[str]) -> dict[str, str]:
+        with self._reading() as con:
+            rows = con.execute(
+                """
+                SELECT memories.id, spaces.name
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON memories.id = wanted.value
+                CROSS JOIN spaces ON spaces.number = memories.space
+                WHERE memories.state < ?
+                """,
+                (json.dumps(list(ids)), State.PURGED),
+            )
+            return dict(rows)
+
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:
             told, told_values = columns_for(con, audience, SKETCH)
