@@ -126,7 +126,7 @@ class Conversations:
     def search(
         self, text: str, *, limit: int = 5, conversation: str | None = None, workspace: str | None = None
     ) -> Hits:
-        """Search a space, or only what belongs to a conversation."""
+        """Search a workspace, or only what belongs to a conversation, or everything where neither is named."""
         at = self._at(workspace, conversation)
         return at.search(Query(text=text, limit=limit, filter=Filter(belongs_to=conversation)))
 
@@ -145,8 +145,7 @@ class Conversations:
         at = self._at(workspace, conversation)
         active = self._active(at, conversation)
         chosen = {memory.id: memory for memory in self._in_force(at, conversation)}
-        reads = at.bound_to(only=workspace is not None or self._engine.only)
-        for memory in self._fitting(at, reads, conversation, limit=limit + len(active)):
+        for memory in self._fitting(at, conversation, limit=limit + len(active)):
             if len(chosen) < limit and memory.id not in active:
                 chosen.setdefault(memory.id, memory)
         memories = tuple(chosen.values())[:limit]
@@ -383,7 +382,8 @@ class Conversations:
         return at
 
     def _at(self, workspace: str | None, conversation: str | None) -> Engine:
-        """The engine in the space that is meant: the one named, else the conversation's, else its own first.
+        """The engine in the space that is meant: the one named, else the conversation's, else its own first. It reads
+        that alone where a workspace or a conversation is named.
 
         :raises Forbidden: if the caller has no part in it
         :raises SpaceNotFound: if there is none of that name
@@ -447,13 +447,13 @@ class Conversations:
         }
         return [found[name] for name in wanted if name in found]
 
-    def _fitting(self, at: Engine, reads: Engine, conversation: str, *, limit: int) -> Iterator[Memory]:
-        """What fits what was said last, best first; then what was stored in the conversation, newest first. `reads`
-        says where the former is looked for."""
+    def _fitting(self, at: Engine, conversation: str, *, limit: int) -> Iterator[Memory]:
+        """What fits what was said last, best first; then what was stored in the conversation, newest first."""
         said = at.records.conversations.messages(at.spaces[0], conversation, limit=LAST_SAID)
         if said:
             query = "\n".join(one.content for one in said)[-MAX_CONTENT:]
-            found = search(reads, Query(text=query, limit=limit), reads.audience(Filter()), at.now())
+            audience, now = at.audience(Filter()), at.now()
+            found = search(at, Query(text=query, limit=limit), audience, now)
             # This was not asked for, so only what probably fits.
             yield from (hit.memory for hit in found if hit.verdict is Verdict.STRONG)
         stored = self._stored_in(at, conversation)
