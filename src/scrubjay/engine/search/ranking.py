@@ -244,14 +244,17 @@ def labelled(glimpses: Glimpses, question: str, holders: frozenset[str]) -> froz
 
 
 def here_first(found: Ranked, here: Container[str], label: Callable[[float], Verdict]) -> Ranked:
-    """Memories of the current space, whose ids are `here`, before others with the same label. Once it has a strong
-    one, what is not strong elsewhere is left out."""
+    """Memories of the current space, whose ids are `here`, before others with the same label. Where it answers the
+    question itself, other spaces add strong ones only, and no more of them than it has."""
     at_home = {row for row in found.order if found.memories[row] in here}
     if len(at_home) in (0, len(found)):
         return found
     labels = {row: label(float(found.scores[row])) for row in found.order}
-    answered = any(labels[row] is Verdict.STRONG for row in at_home)
-    order = [row for row in found.order if not answered or row in at_home or labels[row] is Verdict.STRONG]
+    strong = [row for row in found.order if labels[row] is Verdict.STRONG]
+    order = [*found.order]
+    if answers := [row for row in strong if row in at_home]:
+        others = set([row for row in strong if row not in at_home][: len(answers)])
+        order = [row for row in order if row in at_home or row in others]
     order.sort(key=lambda row: ([*Verdict].index(labels[row]), row not in at_home))
     moved, best = {}, 0.0
     for row in reversed(order):  # what was moved up has at least the score of what stands behind it
