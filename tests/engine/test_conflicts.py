@@ -137,10 +137,10 @@ def test_a_proposal_is_kept_as_an_open_link_and_settled_by_superseding(real_jay)
     assert link.state == "superseded"
 
 
-def test_nothing_of_another_space_is_proposed(real_jay):
+def test_nothing_of_another_space_is_proposed_to_an_engine_that_is_kept_to_its_own(real_jay):
     real_jay.bound_to(spaces=("elsewhere",)).store("User lives in Seattle")
 
-    assert real_jay.store("User moved to Austin").similar == ()
+    assert real_jay.bound_to(only=True).store("User moved to Austin").similar == ()
 
 
 def test_a_decision_outdates_nothing_by_itself(real_jay):
