@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scrubjay.engine import statistics as figures
 from scrubjay.engine import access
+from scrubjay.engine import statistics as figures
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.statistics import (
     MAX_POINTS,

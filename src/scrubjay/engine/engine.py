@@ -97,7 +97,7 @@ class Engine:
     records: Store
     now: Callable[[], datetime]
     identity: Caller  # who asks; `caller` also says which spaces are read-only now
-    spaces: tuple[str, ...]  # that it works in, the first for writing
+    spaces: tuple[str, ...]  # that it works in, the first for writing, and first among those that are read
     only: bool  # whether it reads nothing but these, instead of every space the caller may see
     provenance: Provenance  # where its calls come from
     request: Request | None = None  # a write with a key, which is done once
@@ -561,8 +561,8 @@ class Engine:
         return found
 
     def brief(self, *, budget: int = 1_500) -> Brief:
-        """What to know when a session begins, within a budget of tokens: the first space, then the others, decisions
-        that are open and the last checkpoint. Needs no model."""
+        """What to know when a session begins, within a budget of tokens: the current space, what is personal, decisions
+        that are open, the last checkpoint, other spaces by name. Needs no model."""
         from scrubjay.engine import brief
 
         return brief.written(self, budget=budget)
