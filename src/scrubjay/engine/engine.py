@@ -968,7 +968,7 @@ class Engine:
 
     def spaces_of(self, ids: Sequence[str]) -> set[str]:
         """Where memories with these ids are, whoever may see them: for whoever owns the machine."""
-        return set(self.records.spaces_of(ids).values())
+        return {memory.space for memory in self.records.get(ids, access.EVERYTHING)}
 
     def add_all(
         self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[TextVectors] | None = None

@@ -280,8 +280,8 @@ class SearchContract:
         for name, space in {"one": "a", "two": "b", "three\0": "a"}.items():
             put(store, some(id=name, space=space))
 
-        assert store.spaces_of(["one", "three\0", "two", "unknown"]) == {"one": "a", "two": "b", "three\0": "a"}
-        assert store.spaces_of([]) == {}
+        assert store.in_space(["one", "three\0", "two", "unknown"], "a") == {"one", "three\0"}
+        assert store.in_space(["one"], "b") == store.in_space(["one"], "unknown") == store.in_space([], "a") == set()
 
     def test_glimpses_tell_conversations_apart(self, store: Store) -> None:
         for name, talk in {"one": "a", "two": "a", "three": "b"}.items():

@@ -123,8 +123,7 @@ def _find(
     ranked, periods, sure = search.candidates(vector)
     found = Found(ranked, vector, degraded, False, periods, sure)
     if not engine.only and len(ranked):
-        spaces = engine.records.spaces_of(ranked.memories)
-        here = {memory for memory, space in spaces.items() if space == engine.spaces[0]}
+        here = engine.records.in_space(ranked.memories, engine.spaces[0])
         found = found._replace(candidates=ranking.here_first(ranked, here, found.verdict_on))
     if vector is None or degraded is not None:
         return found

@@ -287,8 +287,8 @@ class Reads(ABC):
         """What ranking wants to know of these memories, in any order; unknown ones are left out."""
 
     @abstractmethod
-    def spaces_of(self, ids: Sequence[str]) -> dict[str, str]:
-        """The space of each of these memories that is there."""
+    def in_space(self, ids: Sequence[str], space: str) -> set[str]:
+        """Those of these memories that are in a space."""
 
     @abstractmethod
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
