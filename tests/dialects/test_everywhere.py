@@ -52,7 +52,6 @@ def test_the_default_tools_find_it_and_say_which_space_it_is_from(jay, here):
         ("system", "recall_memories", {"query": QUESTION}),
         ("system", "list_memories", {}),
         ("mama", "search", {"query": QUESTION}),
-        ("chimera", "search", {"query": QUESTION}),
         ("native", "search", {"query": QUESTION}),
         ("native", "list_memories", {}),
     ],
@@ -61,10 +60,9 @@ def test_a_dialect_that_names_no_scope_finds_it(jay, here, dialect, tool, argume
     assert FACT in ok(jay, dialect, tool, **arguments).text
 
 
-def test_a_workspace_that_is_named_is_a_scope(jay, here):
-    jay.create_space("notes")
-
-    assert FACT not in ok(jay, "chimera", "search", query=QUESTION, workspace_id="workspace-notes").text
+def test_a_workspace_is_a_scope(jay, here):
+    """Chimera's paper: without one it is the default workspace, and nothing of others is in a search."""
+    assert FACT not in ok(jay, "chimera", "search", query=QUESTION).text
     assert FACT in ok(jay, "chimera", "search", query=QUESTION, workspace_id="workspace-acme").text
 
 

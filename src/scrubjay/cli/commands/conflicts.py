@@ -124,9 +124,7 @@ def show_open(engine: Engine, found: Sequence[OpenConflict], session: Session, *
     elif not found:
         nothing("No open conflicts.", engine, session)
     elif not on_terminal():
-        print_table(
-            ("likely", "old", "says", "new", "says", "stored", "space", "space"), [row(one, engine) for one in found]
-        )
+        print_table(("likely", "old", "says", "new", "says", "stored", "space"), [row(one, engine) for one in found])
         note("Resolve one with --supersede OLD NEW, --keep OLD NEW or --same OLD NEW.", session)
     elif ask and sys.stdin is not None and sys.stdin.isatty():
         review(engine, found)
@@ -180,5 +178,5 @@ def print_conflict(found: Sequence[OpenConflict], place: int) -> None:
 
 
 def row(one: OpenConflict, engine: Engine) -> tuple[Cell, ...]:
-    where = elsewhere(one.old, engine), elsewhere(one.new, engine)
+    where = elsewhere(engine, one.old, one.new)
     return f"{one.score:.2f}", one.old.id, one.old.text, one.new.id, one.new.text, one.new.created_at, *where

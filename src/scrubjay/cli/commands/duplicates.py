@@ -43,7 +43,7 @@ def duplicates(session: Session, /, *, limit: int) -> None:
             note("scrubjay conflicts --same OLDER NEWER, or scrubjay forget ID.", session)
         elif found:
             print_table(
-                ("older", "says", "newer", "says", "stored", "space", "space"),
+                ("older", "says", "newer", "says", "stored", "space"),
                 [
                     (
                         one.older.id,
@@ -51,8 +51,7 @@ def duplicates(session: Session, /, *, limit: int) -> None:
                         one.newer.id,
                         one.newer.text,
                         one.newer.created_at,
-                        elsewhere(one.older, engine),
-                        elsewhere(one.newer, engine),
+                        *elsewhere(engine, one.older, one.newer),
                     )
                     for one in found
                 ],

@@ -75,7 +75,7 @@ def list_(
             print_json(page.memories)
         elif page.memories:
             columns = ("id", "stored", "category", "tags", "state", "memory", "space")
-            print_listed(columns, [(*row(memory), elsewhere(memory, engine)) for memory in page])
+            print_listed(columns, [(*row(memory), *elsewhere(engine, memory)) for memory in page])
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:

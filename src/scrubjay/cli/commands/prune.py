@@ -7,6 +7,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, show_table
 from scrubjay.cli.session import Session
+from scrubjay.values.memory import AT_HAND, Filter
 
 
 @click.command(
@@ -19,14 +20,16 @@ from scrubjay.cli.session import Session
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.pass_obj
 def prune(session: Session, dry_run: bool) -> None:
-    """Forget the expired memories of a space.
+    """Forget expired memories.
 
-    Expired memories are already hidden; pruned ones can be restored for thirty days, then they are erased.
+    Only those of the current space, or of the one that --space names. They are already hidden; pruned ones can be restored for thirty days, then they are erased.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        pruned, space = engine.prune(dry_run=dry_run), engine.spaces[0]
+        pruned = engine.prune(dry_run=dry_run)
+        others = not pruned and engine.list(Filter(states=AT_HAND, expired=True), limit=1).memories
+        where = f" in space {engine.spaces[0]}. Others hold some: name one with --space" if others else ""
     show_table(
         list(pruned), ("id", "expired", "memory"), [(one.id, one.expires_at, one.text) for one in pruned], session
     )
     verb = "would be forgotten" if dry_run else "forgotten"
-    note(f"{len(pruned):,} {verb}." if pruned else f"Nothing has expired in space {space}.", session)
+    note(f"{len(pruned):,} {verb}." if pruned else f"Nothing has expired{where}.", session)

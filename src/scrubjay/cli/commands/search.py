@@ -69,7 +69,7 @@ def search(
             print_json(found.hits)
         elif found.hits:
             columns = ("score", "id", "memory", "tags", "stored", "state", "why", "space")
-            print_listed(columns, [(*row(hit, query), elsewhere(hit.memory, engine)) for hit in found])
+            print_listed(columns, [(*row(hit, query), *elsewhere(engine, hit.memory)) for hit in found])
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 

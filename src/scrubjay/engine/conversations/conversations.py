@@ -126,7 +126,7 @@ class Conversations:
     def search(
         self, text: str, *, limit: int = 5, conversation: str | None = None, workspace: str | None = None
     ) -> Hits:
-        """Search a workspace, or only what belongs to a conversation, or everything where neither is named."""
+        """Search a space, or only what belongs to a conversation."""
         at = self._at(workspace, conversation)
         return at.search(Query(text=text, limit=limit, filter=Filter(belongs_to=conversation)))
 
@@ -382,8 +382,8 @@ class Conversations:
         return at
 
     def _at(self, workspace: str | None, conversation: str | None) -> Engine:
-        """The engine in the space that is meant: the one named, else the conversation's, else its own first. It reads
-        that alone where a workspace or a conversation is named.
+        """The engine in the space that is meant, which it reads alone: the one named, else the conversation's, else its
+        own first.
 
         :raises Forbidden: if the caller has no part in it
         :raises SpaceNotFound: if there is none of that name
@@ -399,8 +399,7 @@ class Conversations:
             known = self._engine.records.conversations.get(space, conversation)
             if known is not None and not access.sees_conversation(self._engine.caller, known):
                 raise missing(conversation)
-        scoped = workspace is not None or conversation is not None
-        return self._engine.bound_to(spaces=(space,), only=scoped or self._engine.only)
+        return self._engine.bound_to(spaces=(space,), only=True)
 
     def _space_of(self, conversation: str | None) -> str | None:
         """Where a conversation is. Who has chosen a space stays in it; who has not finds it in any of its own."""
