@@ -22,13 +22,6 @@ class Session:
         self.debug = False
         self.given: dict[str, object] = {}  # global options as typed, for commands that refuse some
 
-    @property
-    def narrowed(self) -> bool:
-        """Whether the caller named the one space that this command is about."""
-        from scrubjay.settings import AUTO
-
-        return self.space not in (None, AUTO)
-
     def settings(self, **flags: Any) -> Settings:
         """:raises InvalidInput: naming the setting that has a bad value"""
         from scrubjay.settings import load
@@ -49,9 +42,8 @@ class Session:
         from scrubjay.wiring import open_engine
 
         # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
-        settings = self.settings(
-            model_pull="never", embedder=None if meaning else "none", only=(self.narrowed and not writes) or None
-        )
+        only = True if self.space not in (None, AUTO) and not writes else None
+        settings = self.settings(model_pull="never", embedder=None if meaning else "none", only=only)
         settings = replace(settings, space=settings.space or AUTO)
         if sys.stderr is not None and sys.stderr.isatty() and settings.embed_wait == Settings().embed_wait:
             settings = replace(settings, embed_wait=PATIENCE_SECONDS)

@@ -22,7 +22,8 @@ from scrubjay.values.memory import AT_HAND, Filter
 def prune(session: Session, dry_run: bool) -> None:
     """Forget expired memories.
 
-    Only those of the current space, or of the one that --space names. They are already hidden; pruned ones can be restored for thirty days, then they are erased.
+    Only those of the current space, or of the one that --space names. They are already hidden; pruned ones can be
+    restored for thirty days, then they are erased.
     """
     with session.engine(meaning=False, known_space=True) as engine:
         pruned = engine.prune(dry_run=dry_run)
