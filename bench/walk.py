@@ -3,7 +3,7 @@
     python -m bench.walk            stores and a search through the library, a `store_memory` over stdio
     python -m bench.walk --files    the same, with every file in the order in which it is first entered
 
-Each call is the second of its kind, so what is made once has been made. Values and errors are not counted, nor is what
+Each call is the second of its kind, so what is made once is there. Values, errors and texts are not counted, nor what
 runs in the background. A crossing is a call from a function of one file to a function of another; a re-entry is a
 crossing back into a file that is still waiting for its own call to return.
 """
@@ -99,7 +99,7 @@ def file_of(code: CodeType) -> str | None:
     if not code.co_filename.startswith(ROOT):
         return None
     name = code.co_filename.removeprefix(ROOT).replace(os.sep, "/")
-    return None if name.startswith("values/") or name.endswith(("errors.py", "__init__.py")) else name
+    return None if name.startswith(("values/", "text/")) or name.endswith(("errors.py", "__init__.py")) else name
 
 
 def traced(work: Any) -> Walk:

@@ -40,7 +40,7 @@ INNER, SEED = 12, 1
 EPOCHS, BATCH = 12, 128
 RATE, LAST_RATE, DECAY, DROPOUT = 3e-3, 6e-5, 0.3, 0.3
 LEAST_SPREAD = 0.25  # a feature that is hardly ever there does not count for more than others
-SURE, CANDIDATE = 0.55, 0.25
+SURE, CANDIDATE = 0.52, 0.25
 FACTS = 700  # memories of each stream of supersede_fc that are looked at
 FILE = Path(weights.__file__)
 Numbers = NDArray[np.float64]
@@ -57,6 +57,7 @@ class Row:
     seen: dict[str, float]
     near: bool = True  # among the nearest
     silent: bool = False  # another one, another number, or the same in other words: never named
+    unsupported: bool = False  # never named as sure
     everyday: bool = False
 
     @property
@@ -106,6 +107,7 @@ def of_world(store: Store, eyes: Eyes) -> Iterable[Row]:
             seen=features,
             near=near,
             silent=is_silent(old, new, eyes),
+            unsupported=differences.is_unsupported(old, new, features),
             everyday=store.set == "everyday",
         )
 
@@ -244,7 +246,7 @@ def left_out(rows: Sequence[Row], names: Sequence[str], worlds: Sequence[str]) -
 
 def tell(name: str, rows: Sequence[Row], likely: Numbers) -> None:
     print(f"\n{name}\n  named from   together: right / found       alone: right / found     false alarms  same named")
-    for least in (0.25, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):
+    for least in (0.25, 0.3, 0.4, 0.5, 0.52, 0.55, 0.6, 0.65, 0.7, 0.8):
         together, alone = figures(rows, likely, least, alone=False), figures(rows, likely, least, alone=True)
         sure = " <- SURE" if least == SURE else " <- CANDIDATE" if least == CANDIDATE else ""
         print(f"  {least:<10} {together[0]:>14} / {together[1]:<14} {alone[0]:>14} / {alone[1]:<14} "
@@ -256,7 +258,8 @@ def figures(rows: Sequence[Row], likely: Numbers, least: float, *, alone: bool) 
     cases: dict[tuple[str, str], list[tuple[float, Row]]] = {}
     for row, score in zip(rows, likely, strict=True):
         if row.alone == alone:
-            cases.setdefault((row.world, row.new), []).append((0.0 if row.silent else score, row))
+            silent = row.silent or (row.unsupported and least >= SURE)
+            cases.setdefault((row.world, row.new), []).append((0.0 if silent else score, row))
     counts = np.array([counted(case, least, alone=alone) for case in cases.values()], float)
     draws = np.random.default_rng(1).integers(0, len(counts), (1000, len(counts)))
     sums = np.vstack([counts.sum(axis=0), counts[draws].sum(axis=1)])

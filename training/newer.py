@@ -112,7 +112,7 @@ def before(jay: Engine, question: str, names: dict[str, str]) -> tuple[list[str]
     weights are better for having seen these, too."""
     found = candidates.find(jay, Query(text=question), jay.audience(Filter()), jay.now())
     moved = found.candidates
-    rows = sorted(moved.order, key=lambda row: moved.moved.get(row, {}).get("current", 0.0) - float(moved.scores[row]))
+    rows = sorted(moved.order, key=lambda row: -float(moved.scores[row]))
     ranked = moved.but(rows, {}, "current")
     glimpses = jay.records.glimpses(ranked.first(ranking.COMPARED))
     known = [*ranking.facts(ranked, glimpses, jay.records.vectors).values()]

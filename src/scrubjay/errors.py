@@ -5,7 +5,10 @@
     │   ├── QueryTooComplex    query_too_complex    too many filter values in one question
     │   ├── NoSuchAddress      no_such_address      nothing is served there
     │   ├── WrongMethod        method_not_allowed   the address takes another method
-    │   └── TooLarge           too_large            the request is larger than the server reads
+    │   ├── TooLarge           too_large            the request is larger than the server reads
+    │   ├── TooSlow            too_slow             the request's body stopped arriving
+    │   ├── UnsupportedMediaType  unsupported_media_type  the body is of a type that a form of another site could send
+    │   └── Misdirected        misdirected          the request names another host
     ├── NotFound               not_found            no such memory, or not visible to the caller
     │   ├── SpaceNotFound      space_not_found
     │   ├── EndpointNotFound   endpoint_not_found   no endpoint of this name to sync with
@@ -115,6 +118,18 @@ class WrongMethod(InvalidInput):
 
 class TooLarge(InvalidInput):
     """The request is too large."""
+
+
+class TooSlow(InvalidInput):
+    """The request arrived too slowly."""
+
+
+class UnsupportedMediaType(InvalidInput):
+    """The request's content type is not accepted."""
+
+
+class Misdirected(InvalidInput):
+    """The request names another host."""
 
 
 class NotFound(Error):

@@ -54,9 +54,12 @@ class Settings:
     )
     only: bool = setting(False, "Read only that space, instead of every space the caller may see: on or off.")
     user: str = setting("local", "The user whose memories the local owner writes.")
-    embed_wait: float = setting(2.0, "Seconds to wait for the embedding model before a call goes on with words only.")
+    embed_wait: float = setting(
+        2.0, "Seconds a server waits for the loaded embedding model before a call goes on with words only."
+    )
     judge_wait: float = setting(
-        100.0, "Milliseconds a store may spend on what it outdates before that is left to the background; 0: no limit."
+        100.0,
+        "Milliseconds a server may spend on what a store outdates before that is left to the background; 0: no limit.",
     )
     strict_embedding: bool = setting(
         False, "Fail stores and searches when the model is unavailable, instead of using words only: on or off."

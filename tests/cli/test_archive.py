@@ -88,6 +88,20 @@ def test_a_damaged_object_is_named_by_the_move_and_fails_it(call, stored, home):
     assert (moved.code, moved.out) == (1, f"{id} is damaged and was not moved.\n")
 
 
+def test_a_damaged_object_is_named_and_the_others_are_restored(call, stored, home):
+    one, two = stored(TEXT), stored("Quarterly revenue grew")
+    call("archive", one, two, "--tier", "glacier")
+    next(home.glob("archive/glacier/*/arch_*")).write_bytes(b"")
+
+    done = call("archive", "--undo", one, two)
+
+    assert done.code == 1
+    assert sorted(line.partition(" ")[2] for line in done.out.splitlines()) == [
+        "restored.",
+        "was not restored: The archived copy is damaged.",
+    ]
+
+
 def test_an_unknown_memory_is_exit_code_3(call, stored):
     stored(TEXT)
 

@@ -47,6 +47,15 @@ def test_an_open_pair_is_listed_and_settled_by_keeping(call, pair):
     assert call("conflicts", "--json").json == []
 
 
+def test_the_older_of_an_open_pair_is_shown_and_marked_until_it_is_settled(call, pair):
+    old, new = pair
+    for command in (("list",), ("search", "--words", "drinks")):
+        assert f"may be outdated by {new}" in call(*command).out, command
+
+    call("conflicts", "--keep", old, new)
+    assert "may be outdated" not in call("list").out
+
+
 def test_an_open_pair_is_settled_by_superseding(call, pair):
     done = call("conflicts", "--supersede", *pair, "--json")
 

@@ -425,3 +425,16 @@ def test_a_brief_is_printed_within_its_budget(call):
     assert f"[{id}, just now] The user drinks \\x1b[31mtea" in call("brief").out
     assert call("brief", "--json", "--budget", "200").json["tokens"] <= 200
     assert call("brief", "--budget", "5").code != 0
+
+
+def test_a_memory_that_comes_to_say_the_same_as_another_is_told(call, stored):
+    first = stored("The ferry leaves at nine")
+    call("forget", first)
+    second = stored("The ferry leaves at nine")
+
+    for command in (("undo", first), ("update", second, "--content", "The  ferry leaves at nine")):
+        done = call(*command)
+        assert done.code == 0, done.err
+        assert "says the same as" in done.err
+        assert "scrubjay conflicts" in done.err
+    assert first in call("conflicts").out

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import threading
 from contextlib import closing
 
 import pytest
 from rich.console import Console
 
 from scrubjay.cli import progress as bars
-from scrubjay.cli.progress import progress, said
+from scrubjay.cli.progress import progress, said, waiting
 from scrubjay.wiring import open_store
 
 
@@ -95,3 +96,51 @@ def test_a_pipe_sees_nothing_of_it(run, tmp_path):
     done = run("import", str(file))
 
     assert "Importing" not in done.out + done.err
+
+
+class Terminal(io.StringIO):
+    """Standard error of a person, who waits for a text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.read = text, threading.Event()
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        if self.text in text:
+            self.read.set()
+        return super().write(text)
+
+
+def test_a_spinner_says_what_is_waited_for(monkeypatch):
+    shown = Terminal("Searching")
+    monkeypatch.setattr(bars.sys, "stderr", shown)
+    monkeypatch.setattr(bars, "SPINNER_SECONDS", 0.0)
+    monkeypatch.setattr("scrubjay.cli.tables.console", lambda **_: Console(file=shown, force_terminal=True))
+
+    with waiting("Searching"):
+        assert shown.read.wait(60)
+
+
+def test_what_does_not_take_long_shows_no_spinner(monkeypatch):
+    shown = Terminal("Searching")
+    monkeypatch.setattr(bars.sys, "stderr", shown)
+    monkeypatch.setattr(bars, "SPINNER_SECONDS", 600.0)
+
+    with waiting("Searching"):
+        pass
+
+    assert shown.getvalue() == ""
+
+
+def test_without_a_terminal_there_is_no_spinner(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(bars.sys, "stderr", shown)
+    monkeypatch.setattr(bars, "SPINNER_SECONDS", 0.0)
+
+    with waiting("Searching"):
+        pass
+
+    assert shown.getvalue() == ""

@@ -158,3 +158,22 @@ def test_the_registry_lies_where_cortex_looks_for_it(run, tmp_path, notes):
 def test_the_former_name_of_the_command_still_works(call):
     assert call("stores", "list").code == 0
     assert "  stores" not in call("--help").out
+
+
+def test_a_folder_that_is_away_is_listed_and_found_by_doctor_until_it_is_back_or_created_again(call, notes, tmp_path):
+    call("folders", "add", "notes", str(notes))
+    call("folders", "mirror", "notes")
+    notes.rename(tmp_path / "away")
+    assert call("store", "The crane is on pier 4", "--space", "notes").code == 0
+
+    row = next(line for line in call("folders", "list").out.splitlines() if line.startswith("notes"))
+    assert "1 to write, not there: its disk may not be mounted" in row
+    finding = next(one for one in call("doctor", "--json").json["findings"] if one["check"] == "folders")
+    assert (finding["state"], finding["do"]) == (
+        "warning",
+        "Mount its disk; if it is gone for good: scrubjay folders reindex notes --new-folder",
+    )
+    assert "1 file waits to be written" in finding["found"]
+    assert call("folders", "reindex", "notes", "--new-folder").code == 0
+    assert len(list(notes.rglob("*.md"))) == 3
+    assert "folders" not in [one["check"] for one in call("doctor", "--json").json["findings"]]

@@ -144,7 +144,7 @@ def test_an_import_without_its_model_says_that_vectors_are_missing(call, lines, 
     environment |= {"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_MODELS": str(tmp_path / "models")}
 
     said = call("import", lines(TEA, {"content": "User plays the cello"}))
-    told = call("import", lines(TEA), "--json")
+    told = call("import", lines({"content": "User plays the oboe"}), "--json")
     nothing_new = call("import", lines({"type": "scrubjay", "format": 1}))
 
     assert "2 memories have no vectors yet: they are found by words only." in " ".join(said.err.split())

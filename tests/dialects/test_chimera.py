@@ -175,6 +175,16 @@ def test_h8_a_link_is_made_paused_activated_and_removed(site):
     assert site.link("c1", memory, "DELETE", status=404) == "Memory injection not found"
 
 
+def test_an_injected_memory_is_named_by_memory_id_too(site):
+    memory = site.remember("The harbour master is Ottilie")
+    path = "/api/conversations/c1/inject-memory"
+
+    assert site.ask("POST", path, {"memory_id": memory}, status=201)["memoryId"] == memory
+    assert site.ask("POST", "/api/chimera/toggle_memory", {"conversation_id": "c1", "memory_id": memory})
+    assert "memoryId is required" in site.ask("POST", path, {}, status=400)
+    assert "the same thing" in site.ask("POST", path, {"memoryId": memory, "memory_id": memory}, status=400)
+
+
 def test_h9_the_context_has_active_memories_and_the_last_ten_messages(site, clock):
     active, paused = site.remember("Boats pay in March"), site.remember("The crane is broken")
     site.link("c1", active)

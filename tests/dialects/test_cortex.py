@@ -244,7 +244,8 @@ def test_c9_new_content_keeps_the_rest(client, clock):
         ({"tags": []}, {"tags": []}),
         ({"expires_at": "2031-01-01"}, {"expires_at": "2031-01-01T00:00:00.000Z"}),
         ({"clear_expiry": True}, {"expires_at": None}),
-        ({"expires_at": None}, {"expires_at": None}),
+        ({"expires_at": None, "clear_expiry": False, "tags": ["z"]}, {"tags": ["z"]}),  # null means not given
+        ({"expires_at": None, "clear_expiry": True}, {"expires_at": None}),
         ({"clear_expiry": True, "expires_at": "2031-01-01"}, {"expires_at": None}),
         ({"tags": ["z"], "clear_expiry": True, "content": "C"}, {"tags": ["z"], "expires_at": None, "content": "C"}),
     ],
@@ -265,6 +266,7 @@ def test_c11_nothing_to_update_and_nothing_there(client):
 
     assert "No updates" in client.fails("update_memory", path="a/b")
     assert "No updates" in client.fails("update_memory", path="a/b", clear_expiry=False)
+    assert "No updates" in client.fails("update_memory", path="a/b", expires_at=None, clear_expiry=False)
     assert "importance" not in client.fails("update_memory", path="a/b")  # nothing is named that the tool has not
     assert "not found" in client.fails("update_memory", path="a/c", content="x")
 
@@ -845,3 +847,12 @@ def test_a_store_is_not_made_at_a_path_that_depends_on_where_the_server_was_star
     assert reply.failed
     assert "absolute" in reply.text
     assert not (tmp_path / "notes").exists()
+
+
+def test_an_update_into_another_memorys_text_says_so(client):
+    client.add("a/b", content="The ferry leaves at nine")
+    client.add("a/c", content="The ferry leaves at ten")
+    other = client.get("a/b")["id"]
+
+    told = client.call("update_memory", path="a/c", content="The ferry leaves at nine").text
+    assert told == f"Memory updated at a/c. It says the same as {other}: keep one of them"

@@ -465,6 +465,30 @@ def test_save_says_which_edges_it_found_and_which_names_it_did_not_know(jay):
     assert body["unknown_edges"] == ["decision_nobody_1_x"]
 
 
+def test_a_topic_is_the_same_however_its_words_are_joined(jay):
+    first = decide(jay, "auth_strategy", "Use JWT")
+    second = decide(jay, "Auth Strategy", "Use sessions")
+    third = decide(jay, " auth-_ strategy", "Use passkeys")
+
+    assert [one.get("superseded_by") for one in results(jay)] == [None, third, second]
+    assert {one["id"] for one in results(jay)} == {first, second, third}
+    assert decide(jay, "authstrategy", "Use nothing")
+    assert results(jay)[1].get("superseded_by") is None
+
+
+def test_the_same_save_sent_again_makes_no_second_step(jay, clock):
+    base = decide(jay, "base", "Use Python")
+    given = {"topic": "auth", "decision": "Use JWT", "reasoning": f"builds_on {base}"}
+    first = ok(jay, "save", type="decision", **given)
+    clock.move(seconds=30)
+
+    assert ok(jay, "save", type="decision", **given) == first
+    assert ok(jay, "save", type="decision", **{**given, "topic": "Auth"})["id"] == first["id"]
+    assert ok(jay, "save", type="decision", **given, confidence=0.9)["id"] != first["id"]
+    clock.move(seconds=61)
+    assert ok(jay, "save", type="decision", **given)["reasoning_graph"]["depth"] == 3
+
+
 def test_the_patterns_are_in_the_tools_description():
     described = mama.operations["save"].takes["properties"]["reasoning"]["description"]
 

@@ -476,3 +476,15 @@ def test_what_a_member_writes_is_not_verified(team, clock):
     assert bob.restore_version(hers, verified.version).verified_at is None
     assert jay.restore_version(hers, verified.version).verified_at == clock()
     assert jay.update(hers, content="The pier is very old").verified_at == clock()
+
+
+def test_what_now_says_the_same_as_another_is_named_and_an_open_conflict(site):
+    first = site.store("The ferry leaves at nine")["id"]
+    site.ask("DELETE", f"/memories/{first}")
+    second = site.store("The ferry leaves at nine")["id"]
+
+    assert site.ask("POST", f"/memories/{first}/recover")["same"] == [second]
+    assert site.ask("PATCH", f"/memories/{second}", {"content": "The ferry leaves at ten"})["same"] == []
+    assert site.ask("PATCH", f"/memories/{second}", {"content": "The ferry leaves at nine"})["same"] == [first]
+    [pair] = site.ask("GET", "/conflicts")["conflicts"]
+    assert (pair["old"]["id"], pair["new"]["id"]) == (first, second)

@@ -322,10 +322,14 @@ def test_the_older_one_of_an_open_pair_is_marked_until_it_is_settled(real_jay):
         assert f"[{old}]" in line
         assert {one["id"]: one.get("may_be_outdated_by") for one in reply.body["memories"]} == {old: new, new: None}
     assert mark in ok(real_jay, "recall", question=old).text
-    assert "Seattle" not in ok(real_jay, "brief").text
+    brief = ok(real_jay, "brief")
+    assert f"[{old}, just now, may be outdated by {new}] The user lives in Seattle" in brief.text
+    told = [one for section in brief.body["sections"] for one in section["memories"]]
+    assert {one["id"]: one.get("may_be_outdated_by") for one in told} == {old: new, new: None}
 
     ok(real_jay, "settle", old=old, new=new, relation="both_true")
     assert "outdated" not in ok(real_jay, "recent").text
+    assert "outdated" not in ok(real_jay, "brief").text
     assert "Seattle" in ok(real_jay, "brief").text
 
 
@@ -667,3 +671,19 @@ def test_what_expires_is_hidden_everywhere(jay, clock):
     assert ok(jay, "recall", question="tea").body["memories"] == []
     assert ok(jay, "recent").body["memories"] == []
     assert ok(jay, "brief").body["sections"] == []
+
+
+def test_a_memory_that_comes_to_say_the_same_as_another_is_told_with_what_to_do(jay):
+    first = remembered(jay, "The ferry leaves at nine")
+    ok(jay, "forget", id=first)
+    second = remembered(jay, "The ferry leaves at nine")
+    undone = ok(jay, "undo", id=first)
+    ok(jay, "revise", id=second, content="The ferry leaves at ten", reason="it was wrong")
+    revised = ok(jay, "revise", id=second, content="The ferry leaves at nine", reason="it was right")
+
+    for reply, one, other in ((undone, first, second), (revised, second, first)):
+        assert reply.body["same_as"] == [other]
+        assert f"{one} now says the same as {other}. settle() lists the pair to settle." in reply.text
+    assert "same_as" not in ok(jay, "revise", id=second, tags=["t"], reason="a tag").body
+    [pair] = ok(jay, "settle").body["open"]
+    assert (pair["old"]["id"], pair["new"]["id"]) == (first, second)

@@ -918,3 +918,24 @@ def test_a_store_that_fails_is_500_and_names_no_path(jay, tmp_path, tool, argume
 
     assert error["status"] == 500
     assert str(tmp_path) not in str(error)
+
+
+def test_it_says_when_a_memory_expires(jay, clock):
+    at = iso(clock() + timedelta(days=1))
+    made = ok(jay, "store_memory", {"content": "The lamp is rented", "metadata": {"expires_at": at}})
+    kept = ok(jay, "store_memory", {"content": "The lamp is red"})
+
+    assert made["expires_at"] == at
+    assert "expires_at" not in kept
+    shown = [
+        *ok(jay, "list_memories", {})["memories"],
+        *ok(jay, "recall_memories", {"query": "lamp"})["memories"],
+    ]
+    assert {one["memory_id"]: one.get("expires_at") for one in shown} == {
+        made["memory_id"]: at, kept["memory_id"]: None,
+    }  # fmt: skip
+    later = iso(clock() + timedelta(days=2))
+    assert (
+        ok(jay, "update_memory", {"memory_id": kept["memory_id"], "updates": {"expires_at": later}})["expires_at"]
+        == later
+    )

@@ -369,6 +369,31 @@ def test_s23_metadata_only_restores_neither_content_nor_vectors(jay):
     assert jay.records.vectors([memory]) == {}
 
 
+@pytest.mark.parametrize("priority", ["normal", "low"])
+def test_s23_a_damaged_copy_is_named_and_the_others_of_its_batch_are_restored(jay, tmp_path, priority):
+    first, damaged, last = (stored(jay, f"The harbour master of {town} is Ottilie") for town in ("Vik", "Bay", "Ely"))
+    batch = {"memory_ids": [first, damaged, last]}
+    done = ok(jay, "archive_memory", {**batch, "archive_tier": "glacier"})
+    [archive] = [one["archive_id"] for one in done["memories_archived"] if one["memory_id"] == damaged]
+    [path] = [path for path in (tmp_path / "archive").rglob(archive) if path.is_file()]
+    path.write_bytes(b"damaged")
+
+    body = ok(jay, "restore_memory", {**batch, "priority": priority})
+    if priority == "low":
+        jay.jobs.run(body["restore_job_id"])
+        body = ok(jay, "job_status", {"job_id": body["restore_job_id"]})["result"]
+
+    assert [one["memory_id"] for one in body["memories_restored"]] == [first, last]
+    assert body["restored_count"] == 2
+    [failed] = body["memories_failed"]
+    assert (failed["memory_id"], failed["archive_id"]) == (damaged, archive)
+    assert (failed["error"]["code"], failed["error"]["status"]) == ("UNPROCESSABLE", 422)
+    assert "damaged" in failed["error"]["message"]
+    error = refused(jay, "restore_memory", {"memory_ids": [damaged]})
+    assert (error["status"], error["details"]["memory_id"]) == (422, damaged)
+    assert ok(jay, "list_memories")["total_count"] == 2
+
+
 def test_low_priority_is_done_by_a_job(jay):
     memory = stored(jay, "The harbour master is called Ottilie")
     ok(jay, "archive_memory", {"memory_id": memory})
@@ -463,3 +488,19 @@ def test_work_that_failed_in_the_background_has_the_code_it_would_have_had(jay, 
 
     error = ok(jay, "job_status", {"job_id": job})["error"]
     assert (error["code"], error["status"]) == (direct["code"], direct["status"])
+
+
+# --- two memories that say the same ----------------------------------------------------------------------------------
+
+
+def test_a_restored_or_updated_memory_names_those_that_say_the_same(jay):
+    first = stored(jay, "The ferry leaves at nine")
+    ok(jay, "forget_memory", {"memory_id": first})
+    second = stored(jay, "The ferry leaves at nine")
+    [restored] = ok(jay, "restore_memory", {"memory_id": first})["memories_restored"]
+    assert restored["same_as"] == [second]
+
+    other = {"memory_id": second, "updates": {"content": "The ferry leaves at ten"}}
+    assert "same_as" not in ok(jay, "update_memory", other)
+    same = {"memory_id": second, "updates": {"content": "The ferry leaves at nine"}}
+    assert ok(jay, "update_memory", same)["same_as"] == [first]

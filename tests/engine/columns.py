@@ -68,13 +68,5 @@ def second_look(candidates, glimpses, question, periods, passages=()):
     return list(ranking.second_look(ranked(candidates), seen(glimpses), question, periods, dict(passages)))
 
 
-def holders_first(candidates, holders):
-    return list(ranking.holders_first(ranked(candidates), holders))
-
-
 def fresh_first(candidates, links):
     return list(ranking.fresh_first(ranked(candidates), links))
-
-
-def likelihood(candidates, query, heard, words, glimpses):
-    return ranking.likelihood(ranked(candidates), query, heard, words, seen(glimpses))

@@ -17,7 +17,6 @@ from scrubjay.engine.search.ranking import (
     MEANING,
     MOST_DOUBLINGS,
     MOST_IN_NOTES,
-    NOT_EMBEDDED,
     NOTE,
     PAST,
     PERSONAL,
@@ -45,12 +44,11 @@ def fuse(by_words, by_meaning, further, second=None, *, weight=BESIDE):
             similarity += weight * (second[memory] - similarity)
         score = MEANING * similarity + (1 - MEANING) * word_score
         found.append(Candidate(memory, score, word_score, cosine, similarity))
-    least, share = (MEANING * NOT_EMBEDDED, 1 - MEANING) if cosines else (0.0, 1.0)
-    found += [
-        Candidate(memory, least + share * score, score, None, 0.0)
-        for memory, score in words.items()
-        if memory not in cosines
-    ]
+    for memory, word_score in words.items():
+        if memory not in cosines:
+            as_good = [one.score for one in found if one.cosine is not None and one.word_score >= word_score]
+            score = min(word_score, max(as_good, default=1.0))
+            found.append(Candidate(memory, score, word_score, None, 0.0))
     return sorted(found, key=SCORE, reverse=True)
 
 
@@ -129,7 +127,7 @@ def holders_first(found, holders):
     rest = [one for one in found if one.memory not in holders]
     if not first or not rest:
         return found
-    least = rest[0].score
+    least = max(one.score for one in rest)
     lifted = [
         one._replace(score=least, boosts={**one.boosts, "names": least - one.score}) if one.score < least else one
         for one in first
@@ -162,8 +160,7 @@ def moved_up(ordered, newer, older):
     fresh, stale = ordered[low], ordered[high]
     if low < high or fresh.score < ANSWERS_TOO * stale.score:
         return False
-    boosts = {**fresh.boosts, "newer": stale.score - fresh.score}
-    ordered.insert(high, ordered.pop(low)._replace(score=stale.score, boosts=boosts))
+    ordered.insert(high, ordered.pop(low)._replace(boosts={**fresh.boosts, "newer": 0.0}))
     return True
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.brief import LEAST, MOST
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.memory import Caller, LinkKind, Role
 
 
 def told(brief):
@@ -144,14 +147,76 @@ def test_important_and_new_ones_come_before_the_others(jay, clock):
     assert told(jay.brief())["Space default"] == ["News of today", "An old rule", "An old whim"]
 
 
-def test_of_an_open_pair_the_newer_one_is_told_and_reminded_of(real_jay):
+def test_of_an_unsettled_pair_both_are_told_and_reminded_of_together_and_the_older_marked(real_jay):
     from scrubjay.engine.reminder import reminded
 
     old = real_jay.store("The standup is at 9:30").memory
-    new = real_jay.store("The standup has been moved to 10:00").memory
+    other = real_jay.store("The user has a cat", importance=1.0).memory
+    new = real_jay.store("The standup has been moved to 10:00", importance=0.1).memory
     assert [(pair.old.id, pair.new.id) for pair in real_jay.open_conflicts() if pair.sure] == [(old.id, new.id)]
 
-    assert names(real_jay.brief()) == [new.id]
+    brief, reminder = real_jay.brief(), reminded(real_jay, "When is the standup?")
+
+    assert names(brief) in ([other.id, new.id, old.id], [new.id, old.id, other.id])
+    assert [memory.id for memory in reminder.memories] == [new.id, old.id]
+    for text in (brief.text, reminder.text):
+        assert f"- [{old.id}, just now, may be outdated by {new.id}] The standup is at 9:30" in text
+        assert f"- [{new.id}, just now] The standup has been" in text
+
+    real_jay.settle(old=old.id, new=new.id)
+    assert old.id not in names(real_jay.brief())
     assert [memory.id for memory in reminded(real_jay, "When is the standup?").memories] == [new.id]
+    assert "may be outdated" not in real_jay.brief().text
+
+
+def test_both_of_a_pair_that_are_kept_are_told_without_a_mark(real_jay):
+    old = real_jay.store("The standup is at 9:30").memory
+    new = real_jay.store("The standup has been moved to 10:00").memory
+
     real_jay.settle(old=old.id, new=new.id, keep=True)
+
     assert set(names(real_jay.brief())) == {old.id, new.id}
+
+
+class Sleepy(HashingEmbedder):
+    """A model that may fall asleep over a text."""
+
+    in_process = False
+
+    def __init__(self):
+        super().__init__()
+        self.awake = threading.Event()
+        self.awake.set()
+        self.asked_by = []  # threads, while it slept
+
+    def embed(self, texts):
+        if not self.awake.is_set():
+            self.asked_by.append(threading.current_thread().name)
+        self.awake.wait(240)
+        return super().embed(texts)
+
+
+def test_a_brief_never_waits_for_a_model(open_engine, tmp_path):
+    """Also if files were edited by hand, which a brief takes in: they are embedded in the background."""
+    embedder = Sleepy()
+    jay = open_engine(embedder, wait_seconds=1)
+    jay.paths.add("default", "project/harbour", "The harbour master is called Ottilie")
+    place = tmp_path / "stores" / "default" / "project" / "harbour.md"
+    embedder.awake.clear()
+    place.write_text(place.read_text().replace("Ottilie", "Gerlinde"))
+
+    brief = jay.brief()
+    embedder.awake.set()
+
+    assert "Gerlinde" in brief.text
+    assert set(embedder.asked_by) <= {"backlog"}
+
+
+def test_what_is_merely_related_opens_no_pair_and_marks_nothing_in_a_brief(real_jay):
+    first = real_jay.store("The user likes green tea in the morning").memory
+    second = real_jay.store("The user likes green tea in the evening", related=[first.id], find_related=True).memory
+
+    assert {link.kind for link in real_jay.links(second.id)} == {LinkKind.RELATED}
+    assert real_jay.open_conflicts() == []
+    assert set(names(real_jay.brief())) == {first.id, second.id}
+    assert "outdated" not in real_jay.brief().text

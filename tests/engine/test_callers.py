@@ -206,6 +206,45 @@ def test_an_owner_of_some_spaces_gives_only_those(jay):
     assert olga.create("bob", spaces=["work"]).credential.spaces == ("work",)
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        lambda callers: callers.create("alice", spaces=["play"]),
+        lambda callers: callers.create("alice", spaces=["work", "play"]),
+        lambda callers: callers.create("alice", role=Role.OWNER),
+        lambda callers: callers.grant("play", "alice"),
+        lambda callers: callers.revoke(callers.create("alice", spaces=["play"]).credential.id),
+    ],
+)
+def test_only_an_owner_of_everything_makes_keys_in_the_name_of_a_user_of_other_spaces(jay, known):
+    known(jay.callers)
+    olga = owner_of(jay, "work").callers
+
+    for user in ("alice", "local"):
+        with pytest.raises(Forbidden, match="other spaces"):
+            olga.create(user, spaces=["work"])
+
+    assert jay.callers.create("alice", spaces=["work"]).credential.user == "alice"
+    assert olga.create("olga", spaces=["work"]).credential.user == "olga"
+    assert olga.create("bob", spaces=["work"]).credential.user == "bob"
+    assert olga.create("bob", spaces=["work"]).credential.user == "bob"
+
+
+def test_an_owner_of_some_spaces_takes_over_no_key_by_rotating_it(jay):
+    jay.callers.create("alice", spaces=["play"])
+    of_alice = jay.callers.create("alice", spaces=["work"]).credential
+    jay.callers.grant("work", "bob")
+    following = jay.callers.create("bob").credential
+    own = jay.callers.create("bob", spaces=["work"]).credential
+    olga = owner_of(jay, "work").callers
+
+    for one in (of_alice, following):
+        with pytest.raises(Forbidden):
+            olga.rotate(one.id)
+    assert olga.rotate(own.id).secret
+    assert jay.callers.rotate(of_alice.id).secret
+
+
 def test_an_owner_of_some_spaces_sees_and_revokes_only_what_stays_inside_them(jay):
     jay.create_space("work")
     everywhere = jay.callers.create("root", role=Role.OWNER).credential
@@ -328,6 +367,17 @@ def test_a_request_sent_again_makes_one_key_and_shows_it_once(jay, verb):
     assert once.credential == twice.credential
     assert jay.callers.by_key(once.secret)
     assert twice.secret is None
+
+
+def test_the_audit_tells_who_made_the_key_that_was_used(jay):
+    issued = owner_of(jay, "work").callers.create("alice", spaces=["work"])
+    alice = jay.bound_to(caller=jay.callers.by_key(issued.secret), spaces=["work"])
+
+    alice.store("Tea at four.")
+
+    [act] = owner_of(jay, "work").callers.audit(ActFilter(action="stored"))
+    assert (act.user, act.credential, act.credential_by) == ("alice", issued.credential.id, "olga")
+    assert [event.credential for event in alice.feed.events()] == [None]
 
 
 def test_the_audit_tells_who_changed_memories_and_rights(jay, clock):

@@ -340,18 +340,24 @@ def broken(path: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("damage", ["half", "flipped", "missing", "empty"])
-def test_a_damaged_object_is_refused_and_nothing_changes(jay, folder, damage):
-    memory, other = kept(jay), kept(jay, "other")
+def test_a_damaged_object_is_named_and_the_others_are_restored(jay, folder, damage):
+    memory, other, forgotten = kept(jay), kept(jay, "other"), kept(jay, "forgotten")
     jay.cold_storage.archive([memory.id, other.id], Terms(tier=Tier.GLACIER))
+    jay.forget(forgotten.id)
     archive = jay.records.archives.get([memory.id])[memory.id]
     [path] = [one for one in objects(folder) if one.name == archive.id]
     broken(path, damage)
 
-    with pytest.raises(ArchiveDamaged):
-        jay.cold_storage.restore([other.id, memory.id])
+    done = jay.cold_storage.restore([forgotten.id, memory.id, other.id])
 
-    assert jay.get(other.id).status is Status.ARCHIVED
-    assert len(jay.list(ARCHIVED)) == 2
+    assert [one.memory for one in done.memories] == [forgotten.id, other.id]
+    assert [(one.memory, one.archive, one.code) for one in done.left_away] == [
+        (memory.id, archive.id, "archive_damaged")
+    ]
+    assert [jay.get(one.id).content for one in (other, forgotten)] == [other.content, forgotten.content]
+    assert jay.get(memory.id).status is Status.ARCHIVED
+    with pytest.raises(ArchiveDamaged, match=memory.id):
+        jay.cold_storage.restore([memory.id])
     assert [(id, type(error)) for id, error in jay.cold_storage.damaged()] == [(memory.id, ArchiveDamaged)]
 
 

@@ -14,6 +14,15 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import LinkKind, Relation
 from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, SAID_AGAIN, TRUE_TOGETHER
+from tests.engine.lookalike_pairs import (
+    ANOTHER_DENIED,
+    CHANGED,
+    DENIED,
+    PASSING_EVENTS,
+    PLANS,
+    SEVERAL,
+    TRUE_AFTER_ALL,
+)
 
 
 @pytest.mark.parametrize(("old", "new"), TRUE_TOGETHER)
@@ -62,6 +71,35 @@ def test_facts_about_two_hundred_people_outdate_none_of_one_another(real_jay):
         hints += [(stored.memory.content, earlier.content) for earlier in stored.similar]
 
     assert hints == []
+
+
+def told_of(jay, pairs):
+    """What each pair, in a space of its own, gets: a sure hint, a candidate, or nothing."""
+    told = {}
+    for number, (old, new) in enumerate(pairs):
+        here = jay.bound_to(spaces=(f"pair-{number}",))
+        here.store(old)
+        stored = here.store(new)
+        told[old, new] = "sure" if stored.similar else "candidate" if stored.candidates else "nothing"
+    return told
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [ANOTHER_DENIED, PASSING_EVENTS, PLANS, SEVERAL],
+    ids=["another thing denied", "passing events", "plans", "several hold together"],
+)
+def test_what_only_looks_like_a_change_is_never_a_sure_hint(real_jay, pairs):
+    assert [pair for pair, told in told_of(real_jay, pairs).items() if told == "sure"] == []
+
+
+@pytest.mark.parametrize("pairs", [DENIED, CHANGED], ids=["denied", "changed"])
+def test_what_is_denied_or_changed_is_a_sure_hint(real_jay, pairs):
+    assert [pair for pair, told in told_of(real_jay, pairs).items() if told != "sure"] == []
+
+
+def test_what_was_denied_and_is_so_now_is_at_least_a_candidate(real_jay):
+    assert [pair for pair, told in told_of(real_jay, TRUE_AFTER_ALL).items() if told == "nothing"] == []
 
 
 @pytest.mark.parametrize(("old", "new"), OUTDATED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from bench.data import DEFAULT, tools
 
@@ -105,3 +107,29 @@ def test_no_true_update_of_the_supersede_sets_is_refused_or_taken_for_a_twin(jay
                 assert not any(same_said(texts[old], texts[update.new]) for old in update.old)
                 updates += 1
     assert updates > 1_000
+
+
+def calls(act) -> int:
+    """How many functions an act calls, of Python's own too."""
+    count = 0
+
+    def note(_frame, event, _what):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("sign", ["---\n", "...\n", "|-|\n", "===\n"])
+def test_a_text_of_signs_takes_no_more_than_a_few_times_as_long_to_compare_as_one_of_words(sign):
+    def compare_with_sixteen(unit):
+        text = (unit * 50_000)[:49_900]
+        for number in range(16):  # as many as are looked at when a memory is stored
+            assert not same_said(f"{text}x", f"{text}y{number}")
+
+    assert calls(lambda: compare_with_sixteen(sign)) <= 5 * calls(lambda: compare_with_sixteen("blue chair "))

@@ -108,6 +108,37 @@ def test_a_model_that_was_late_because_it_was_loading_is_asked_again(open_engine
     assert stored.degraded is None
 
 
+@pytest.mark.parametrize("call", ["store", "search"])
+def test_the_first_call_waits_for_the_model_to_be_loaded(open_engine, call):
+    """It used to answer by words only, because loading counted against the time that a call waits for a vector."""
+    wait_seconds, never = 1.0, threading.Event()
+
+    class Loading(Faulty):
+        def load(self, progress=None):
+            never.wait(1.5 * wait_seconds)
+
+    jay = open_engine(Loading(), wait_seconds=wait_seconds)
+
+    answer = jay.store("boiler") if call == "store" else jay.search("boiler")
+
+    assert answer.degraded is None
+
+
+def test_a_model_that_takes_too_long_to_load_is_said_to_be_loading(open_engine, monkeypatch):
+    monkeypatch.setattr(embedding, "LOADING_SECONDS", 0.0)
+    loaded = threading.Event()
+
+    class Loading(Faulty):
+        def load(self, progress=None):
+            loaded.wait(60)
+
+    jay = open_engine(Loading(), wait_seconds=0.05)
+    try:
+        assert jay.search("boiler").degraded == "The embedding model is still loading."
+    finally:
+        loaded.set()
+
+
 class Watched(HashingEmbedder):
     """Says in which thread each question was embedded, and may take its time."""
 

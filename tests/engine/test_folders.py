@@ -803,13 +803,63 @@ def test_without_its_marker_a_folder_deletes_nothing(jay, folder, filed):
     assert jay.get(filed).status is Status.ACTIVE
 
 
-def test_a_folder_made_anew_is_filled_again(jay, folder, filed):
+@pytest.mark.parametrize("place", ["nothing", "an empty folder"])
+def test_a_file_waits_for_a_folder_that_is_away(jay, folder, filed, tmp_path, place):
+    (folder / "plain.md").write_text("A note without front matter\n")
+    look(jay)
+    away = tmp_path / "away"
+    folder.rename(away)
+    if place == "an empty folder":
+        folder.mkdir()
+    added = jay.paths.add(STORE, "project/second", "Stored meanwhile")
+    changed = jay.paths.update(STORE, "plain", {"tags": ["t"]})
+
+    for placed in (added, changed):
+        assert "disk may not be mounted" in placed.waits
+    assert not folder.exists() or list(folder.iterdir()) == []
+    [store] = [one for one in jay.folders.list() if one.name == STORE]
+    assert (store.away, store.waiting) == (True, 2)
+    assert jay.paths.get(STORE, "project/second").content == "Stored meanwhile"
+    with pytest.raises(StorageError, match="mounted"):
+        jay.folders.mirror(STORE)
+
+    if place == "an empty folder":
+        folder.rmdir()
+    away.rename(folder)
+    look(jay)
+    assert sorted(names(jay)) == ["plain", "project/harbour", "project/second"]
+    assert sorted(one.name for one in folder.rglob("*.md")) == ["harbour.md", "plain.md", "second.md"]
+    assert document(folder, "project/second").content == "Stored meanwhile"
+    assert not jay.folders.list()[0].away
+
+
+def test_a_file_waits_where_nothing_may_be_created(jay, folder, filed):
+    folder.rename(folder.with_name("away"))
+    folder.parent.chmod(0o500)
+    try:
+        assert "mounted" in jay.paths.add(STORE, "project/second", "Another").waits
+    finally:
+        folder.parent.chmod(0o700)
+
+
+def test_a_folder_that_is_gone_for_good_is_filled_again(jay, folder, filed):
     shutil.rmtree(folder)
     jay.paths.add(STORE, "project/second", "Another")
-    look(jay)
+    assert not folder.exists()
+    jay.folders.reindex(STORE, new_folder=True)
 
     assert sorted(names(jay)) == ["project/harbour", "project/second"]
     assert document(folder, "project/harbour").id == filed
+    assert document(folder, "project/second").content == "Another"
+
+
+def test_a_new_store_does_not_wait_for_the_folder_of_a_former_one(jay, tmp_path):
+    jay.folders.create("notes", path=tmp_path / "notes")
+    jay.paths.add("notes", "first", "One")
+    jay.folders.remove("notes")
+    shutil.rmtree(tmp_path / "notes")
+
+    assert jay.paths.add("notes", "second", "Two").waits is None
 
 
 def test_another_folder_in_the_registry_deletes_nothing(jay, folder, filed, tmp_path):

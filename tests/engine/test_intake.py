@@ -157,3 +157,25 @@ def test_a_title_that_was_given_survives_a_new_text():
 
 def test_a_new_memory_may_be_a_mapping():
     assert intake.new_memory({"content": "x", "tags": ["a"]}, {}) == NewMemory(content="x", tags=("a",))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("../../x", "a/../../x", "..", "./x", "/etc/x", "a//x", "a/", "\\\\host\\x", "..\\x", "C:/x", "．．/x"),
+        *("a\x00b", " ", "a/ .. /b", "x" * 401, 7),
+    ],
+)
+def test_a_path_that_leaves_its_store_is_refused(jay, path):
+    line = {"type": "memory", "content": "Tea at four.", "path": path}
+    for take in (lambda: jay.store("Tea at four.", path=path), lambda: jay.import_from([line])):
+        with pytest.raises(InvalidInput, match="path"):
+            take()
+
+    assert not jay.list()
+
+
+def test_a_path_that_people_gave_in_their_own_letters_is_kept(jay):
+    [memory] = [jay.store("Tea at four.", path="Notes/Tee & Kuchen").memory]
+
+    assert memory.path == "Notes/Tee & Kuchen"

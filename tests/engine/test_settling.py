@@ -108,3 +108,78 @@ def test_other_spaces_and_other_peoples_private_memories_are_not_listed(real_jay
     assert len(real_jay.bound_to(only=True).open_conflicts()) == 1
     assert len(real_jay.open_conflicts()) == 2
     assert reader.bound_to(only=True).open_conflicts() == []
+
+
+# --- two memories that say the same, without anybody having stored the same twice ------------------------------------
+
+BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
+
+
+def twins(jay, clock, way):
+    """Two current memories with the same words, of which the older one came last: their ids."""
+    first = jay.store("The ferry leaves at nine").memory.id
+    clock.move(minutes=1)
+    if way in ("recovered", "undone"):
+        jay.forget(first)
+    elif way == "restored":
+        jay.cold_storage.archive([first])
+    else:
+        jay.update(first, content="The ferry leaves at ten")
+    second = jay.store("The Ferry leaves  at nine").memory.id
+    clock.move(minutes=1)
+    if way == "updated":
+        jay.update(first, content="The ferry leaves at nine")
+    elif way == "an earlier version":
+        jay.restore_version(first, 1)
+    elif way == "recovered":
+        jay.recover(first)
+    elif way == "undone":
+        jay.curation.undo(first)
+    elif way == "restored":
+        jay.cold_storage.restore([first])
+    return first, second
+
+
+@BOTH
+@pytest.mark.parametrize("way", ["recovered", "undone", "restored", "updated", "an earlier version"])
+def test_what_comes_to_say_the_same_as_another_is_an_open_pair(jay, clock, way):
+    first, second = twins(jay, clock, way)
+
+    [pair] = jay.open_conflicts()
+    assert (pair.old.id, pair.new.id) == (first, second)
+    assert jay.same_as(first, second) == {first: [second], second: [first]}
+    jay.settle(old=first, new=second)
+    assert [one.id for one in jay.list()] == [second]
+    assert (jay.same_as(first, second), jay.open_conflicts()) == ({}, [])
+
+
+def test_both_are_kept_if_somebody_said_so(jay, clock):
+    first, second = twins(jay, clock, "recovered")
+    jay.settle(old=first, new=second, keep=True)
+    jay.forget(first)
+    jay.recover(first)
+
+    assert jay.open_conflicts() == []
+
+
+def test_a_text_that_merely_resembles_another_or_is_not_current_opens_nothing(jay, clock):
+    first = jay.store("The ferry leaves at nine").memory.id
+    jay.store("Gone", expires_at=clock() + timedelta(minutes=1))
+    clock.move(minutes=2)
+    jay.bound_to(spaces=("elsewhere",)).store("The ferry leaves at ten")
+    jay.update(first, content="The ferry leaves at ten")
+    jay.update(first, content="Gone")
+    jay.update(first, content="The ferry leaves at ten", tags=["t"])
+    jay.update(first, tags=["u"])
+
+    assert (jay.open_conflicts(), jay.same_as(first)) == ([], {})
+
+
+def test_the_same_words_of_another_user_are_not_told(jay, clock):
+    ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
+    ann.store("The ferry leaves at nine", access_level="private")
+    mine = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
+    first = mine.store("The ferry leaves at ten").memory.id
+    mine.update(first, content="The ferry leaves at nine")
+
+    assert (mine.same_as(first), mine.open_conflicts(), jay.open_conflicts()) == ({}, [], [])

@@ -18,7 +18,7 @@ from scrubjay.errors import Conflict, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Caller, Kind, LinkKind, Memory, NewMemory, Role
+from scrubjay.values.memory import Caller, Filter, Kind, LinkKind, Memory, NewMemory, Role, State
 
 
 @pytest.fixture
@@ -507,3 +507,112 @@ def test_an_interrupt_that_comes_with_the_commit_counts_the_batch_as_imported(op
 
     assert told == [BATCH_OF_TEXTS, 2 * BATCH_OF_TEXTS]
     assert jay.list(counted=True).total == 2 * BATCH_OF_TEXTS
+
+
+# --- a line is imported once -----------------------------------------------------------------------------------------
+
+BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
+
+
+def said(jay):
+    return sorted(memory.content for memory in jay.list(Filter(states=EVERY), limit=1_000).memories)
+
+
+EVERY = frozenset(State) - {State.PURGED}
+
+
+@BOTH
+def test_a_file_without_ids_comes_in_once_however_often_it_is_imported(jay, clock):
+    lines = [
+        *({"content": f"Crate {number} stands on a shelf"} for number in range(150)),
+        {"content": "Use Redis", "kind": "decision", "topic": "cache"},
+        {"content": "Use Redis", "kind": "decision", "topic": "queue"},
+        {"content": "The ferry leaves", "created_at": "2026-01-01T09:00:00Z"},
+        {"content": "The ferry leaves", "created_at": "2026-01-02T09:00:00Z"},
+        {"content": "The Ferry leaves", "created_at": "2026-01-02T09:00:00Z"},  # not the same text
+    ]
+    with pytest.raises(InvalidInput, match="Line 151"):
+        jay.import_from([*lines[:150], {"broken": "line"}])
+    clock.move(days=1)
+    brought = len(said(jay))
+    again = jay.import_from(lines)
+    third = jay.import_from(reversed(lines))
+
+    assert brought > 0
+    assert (again.stored, again.already_here) == (len(lines) - brought, brought)
+    assert (third.stored, third.already_here) == (0, len(lines))
+    assert said(jay) == sorted(line["content"] for line in lines)
+
+
+@pytest.mark.parametrize("embedder", ["hashing", None])
+def test_a_line_twice_in_one_file_comes_in_once(open_engine, embedder):
+    facts = [{"content": f"Fact {number % 1_100}"} for number in range(1_300)]
+    timed = {"content": "At nine", "created_at": "2026-01-01T09:00:00Z"}
+    result = open_engine(embedder).import_from([timed, *facts, timed, {"content": "At nine"}])
+
+    assert (result.stored, result.already_here) == (1_101, 202)
+
+
+@BOTH
+def test_what_became_of_a_memory_does_not_bring_its_line_again_unless_it_was_forgotten(jay, clock):
+    lines = [{"content": text} for text in ("Archived", "Superseded", "Superseding", "Forgotten", "Changed tags")]
+    jay.import_from(lines)
+    id = {memory.content: memory.id for memory in jay.list()}
+    jay.cold_storage.archive([id["Archived"]])
+    jay.supersede(old=id["Superseded"], new=id["Superseding"])
+    jay.forget(id["Forgotten"])
+    jay.update(id["Changed tags"], tags=["t"])
+
+    assert jay.import_from(lines).already_here == 4
+    assert [memory.content for memory in jay.list() if memory.id not in id.values()] == ["Forgotten"]
+
+
+@BOTH
+def test_two_imports_of_a_list_without_ids_at_once_bring_each_line_once(open_engine, open_store):
+    first, second = open_engine(), open_engine()
+    lines = [{"content": f"Fact {number}"} for number in range(300)]
+    results = []
+    threads = [
+        threading.Thread(target=lambda jay=jay: results.append(jay.import_from(lines))) for jay in (first, second)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(result.stored for result in results) == 300
+    assert sum(result.already_here for result in results) == 300
+    assert len(said(first)) == 300
+
+
+def test_lines_that_the_other_brings_between_look_and_write_are_already_here(jay, other, monkeypatch):
+    lines, write = [{"content": f"Fact {number}"} for number in range(3)], type(other).add_all
+
+    def beaten(engine, *given, **named):
+        monkeypatch.setattr(type(other), "add_all", write)
+        assert other.import_from(lines[:2]).stored == 2
+        return write(engine, *given, **named)
+
+    monkeypatch.setattr(type(other), "add_all", beaten)
+
+    assert (other.import_from(lines).stored, len(said(other))) == (1, 3)
+
+
+@BOTH
+def test_the_count_of_lines_already_here_tells_nothing_of_another_user(jay):
+    text = {"content": "The merger is called Heron"}
+    ann, bob = (jay.bound_to(caller=Caller(user=name, role=Role.MEMBER)) for name in ("ann", "bob"))
+    ann.import_from([{**text, "access_level": "private"}])
+
+    for _ in range(2):
+        told = bob.import_from([text])
+    assert (told.stored, told.already_here) == (0, 1)
+    assert bob.bound_to(spaces=("elsewhere",)).import_from([text]).stored == 1
+    assert sorted(memory.context.user_id for memory in jay.list() if memory.space == "default") == ["ann", "bob"]
+
+
+def test_lines_with_ids_are_told_apart_by_those_alone(jay):
+    lines = [{"id": f"m{number}", "content": "The same words", "created_at": "2026-01-01"} for number in range(3)]
+
+    assert jay.import_from([{"content": "The same words", "created_at": "2026-01-01"}, *lines]).stored == 4
+    assert jay.import_from(lines).already_here == 3

@@ -8,9 +8,11 @@ from time import thread_time
 import pytest
 
 from scrubjay.engine import trust
-from scrubjay.engine.trust import masked, reads_like_instructions, secrets_in
+from scrubjay.engine.trust import reads_like_instructions
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
+from scrubjay.text import secrets
+from scrubjay.text.secrets import masked, secrets_in
 from scrubjay.values.memory import Filter
 from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
@@ -24,7 +26,9 @@ ORDER = POISON[0]
     "name", ["Password", "PASSWD", "passWORD", "API_KEY", "Contraseña", "mot de passe", "KENNWORT", "passphra\u017fe"]
 )
 def test_a_secret_is_found_by_its_name_in_any_case(name):
-    assert [found.what for found in secrets_in(f"They class it so. {name}: Xy7!kPq92z")] == [trust.NAMED]
+    kind = secrets.TOKEN if name == "API_KEY" else secrets.PASSWORD
+
+    assert [found.what for found in secrets_in(f"They class it so. {name}: Xy7!kPq92z")] == [kind]
 
 
 @pytest.mark.parametrize("name", SECRETS)
@@ -76,12 +80,12 @@ def test_what_a_pattern_matches_holds_a_word_of_each_group(kind):
         assert reads_like_instructions(text) or not in_a_sentence, text
 
 
-@pytest.mark.parametrize("what", trust.SHAPES)
+@pytest.mark.parametrize("what", secrets.SHAPES)
 def test_what_a_shape_matches_holds_its_letters(what):
-    texts = list(texts_matching(trust.COMPILED[what], 300))
+    texts = list(texts_matching(secrets.COMPILED[what], 300))
 
     assert len(texts) > 10
-    assert all(what in trust._shapes_due(text) for text in texts)
+    assert all(what in secrets.shapes_due(text) for text in texts)
 
 
 def test_an_order_is_noticed_in_the_middle_of_a_long_text():

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scrubjay.errors import InvalidInput, RegistryDamaged
+from scrubjay.folders.folder import Folder
 from scrubjay.folders.registry import Registered, Registry
 
 BROKEN = {
@@ -104,3 +108,36 @@ def test_the_projects_store_is_found_by_its_registered_name(tmp_path):
 
     assert registry.project().name == "other-name"
     assert "project" not in registry.stores()
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def modes_below(root: Path) -> dict[str, int]:
+    return {str(place.relative_to(root)): stat.S_IMODE(place.stat().st_mode) for place in root.rglob("*")}
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_files_of_folders_under_our_home_are_for_this_user_only(tmp_path):
+    home, elsewhere = tmp_path / "home", tmp_path / "notes"
+    home.mkdir()
+    registry = Registry(home, home)
+
+    def modes_in(store: Registered) -> dict[str, int]:
+        folder: Folder = registry.folder_of(store)
+        folder.prepare()
+        folder.write("section/memory.md", b"text", over=False)
+        return modes_below(folder.root)
+
+    ours = modes_in(registry.usual("default"))
+    theirs = modes_in(Registered(name="notes", path=elsewhere))
+
+    assert set(ours.values()) == {0o600, 0o700}
+    assert {stat.S_IMODE((home / "stores").stat().st_mode), stat.S_IMODE((home / "stores/default").stat().st_mode)} == {
+        0o700
+    }
+    assert set(theirs.values()) == {0o644, 0o755}

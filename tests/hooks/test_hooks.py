@@ -19,6 +19,7 @@ from scrubjay.hooks import listening, log
 from scrubjay.hooks.asking import address, ask, sockets
 from scrubjay.hooks.checkpoint import Session
 from scrubjay.hooks.listening import listen
+from scrubjay.hooks.run import LATE, Hook
 from scrubjay.machine.projects import project_space
 from scrubjay.settings import load
 
@@ -92,7 +93,7 @@ def test_a_server_that_stalls_costs_no_more_than_the_deadline(hook, home, stored
         given_up = hook("session-start", deadline="0.01")
 
     assert "port 8080" in by_words
-    assert given_up == ""
+    assert given_up == LATE
     assert [one["how"] for one in log.read(home)][-1:] == ["words"]
 
 
@@ -115,7 +116,21 @@ def test_a_log_that_stalls_holds_nobody_up(run, stored, home):
 
     assert answered.code == late.code == 0
     assert "port 8080" in answered.out
-    assert late.out == ""
+    assert json.loads(late.out)["hookSpecificOutput"]["additionalContext"] == LATE
+
+
+def test_only_the_start_of_a_session_says_that_it_was_late(run, hook, stored):
+    """For a prompt, nothing is what memory says most of the time."""
+    stored("The demo runs on port 8080.")
+
+    assert hook("session-start", deadline="0") == LATE
+    assert hook("prompt", deadline="0", prompt="Which port does the demo run on?") == ""
+
+
+@pytest.mark.parametrize(("moment", "seconds"), [("session-start", 2.0), ("prompt", 0.3), ("session-end", 0.3)])
+def test_a_session_may_begin_later_than_a_prompt_is_sent(moment, seconds):
+    assert Hook([moment], 0.0).seconds == seconds
+    assert Hook([moment, "--deadline", "1"], 0.0).seconds == 1.0
 
 
 def test_a_client_that_does_not_take_the_answer_is_not_waited_for(start, stored):

@@ -17,7 +17,7 @@ import uvicorn
 from scrubjay.servers.http.app import listening
 from scrubjay.servers.http.connection import config_of
 
-AS_JSON = {"content-type": "application/json"}  # every change needs it, also one without a body
+AS_JSON = {"content-type": "application/json"}  # a POST without a key needs it, also one without a body
 
 
 class Site(uvicorn.Server):

@@ -270,7 +270,6 @@ def test_pages_of_this_very_site_are_let_in(http, site, host, origin):
     assert http.get(site + "/healthz", headers={"host": host, "origin": origin}).status_code == 200
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("body", [b"", b"{}"])
 @pytest.mark.parametrize(
     "kind",
@@ -285,22 +284,34 @@ def test_pages_of_this_very_site_are_let_in(http, site, host, origin):
         "json",
     ],
 )
-def test_what_a_form_could_send_changes_nothing(site, method, body, kind):
+def test_what_a_form_could_send_changes_nothing(site, body, kind):
     headers = {} if kind is None else {"content-type": kind}
     for route in ("/api/v1/prune", "/api/v1/rebuild", "/api/v1/reembed", "/mcp", "/sign-out", "/nowhere"):
-        reply = httpx.request(method, site + route, headers=headers, content=body)
+        reply = httpx.post(site + route, headers=headers, content=body)
 
         assert reply.status_code == 415, (route, reply.text)
         assert "application/json" in reply.text
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_what_no_form_can_send_needs_no_content_type(site, method):
+    """A browser asks before it sends one of these to another site."""
+    for route in ("/api/v1/prune", "/api/v1/keys/x", "/api/conversations/c/inject-memory/memory-x", "/nowhere"):
+        assert httpx.request(method, site + route).status_code in (200, 404, 405), route
+
+
+@pytest.mark.parametrize("header", [{"x-api-key": "sj_a_b"}, {"authorization": "Bearer sj_a_b"}])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_key_in_a_header_is_checked_before_the_content_type(site, method, header):
+    """A form cannot send such a header either."""
+    assert httpx.request(method, site + "/api/v1/prune", headers=header).status_code == 401
+
+
 def test_a_session_of_mcp_ends_without_a_content_type(http, site):
-    """Its clients send none, and a form cannot send the session's header either."""
     opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HANDSHAKE, "clientInfo": CLIENT}}
     session = http.post(site + "/mcp/memento", json=opening, headers=JSON).headers["mcp-session-id"]
 
     assert httpx.delete(site + "/mcp/memento", headers={"mcp-session-id": session}).status_code == 200
-    assert httpx.delete(site + "/api/v1/keys/x", headers={"mcp-session-id": session}).status_code == 415
 
 
 def test_health_says_nothing_but_that_it_is_well(http, site):
@@ -410,6 +421,41 @@ def test_a_signal_ends_the_server_and_nothing_went_to_stdout(tmp_path, http):
         assert process.wait(timeout=60) == 0
         assert process.stdout.read() == b""
         assert b"claude mcp add" in process.stderr.read()
+
+
+STUCK = """
+import sys, threading
+from scrubjay.engine.engine import Engine
+from scrubjay.servers.http import app
+from scrubjay.settings import load
+
+def search(*_args, **_options):
+    print("entered", file=sys.stderr, flush=True)
+    threading.Event().wait()
+
+Engine.search = search
+app.SHUTDOWN_SECONDS = 2
+app.serve(load(port=0))
+"""
+
+
+def test_a_call_that_never_ends_does_not_keep_the_server_alive(tmp_path, http):
+    command = [sys.executable, "-c", STUCK]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment(tmp_path), text=True)
+    try:
+        address = next(found[0] for line in process.stderr if (found := re.search(r"http://[\d.:]+", line)))
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(http.post, address + "/api/v1/search", json={"query": "tea"}, timeout=60)
+            assert any("entered" in line for line in process.stderr)
+
+            process.send_signal(signal.SIGTERM)
+
+            assert process.wait(timeout=60) == 0
+            with suppress(httpx.HTTPError):
+                asked.result()
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_running_call_is_finished_before_the_server_ends(jay):

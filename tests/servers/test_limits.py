@@ -17,7 +17,7 @@ from scrubjay.servers.http import rate_limits as module
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.budgets import KINDS, PER_MINUTE, budget_of
 from scrubjay.servers.http.rate_limits import Limits, rate_of
-from scrubjay.values.memory import Caller
+from scrubjay.values.memory import Caller, Role
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
 
@@ -69,11 +69,11 @@ def test_other_callers_and_other_kinds_are_not_affected():
     assert admitted(limits, ALICE, 250, system.operations["update_memory"]) == 200
 
 
-def test_two_keys_of_one_user_share_a_limit():
+def test_no_key_uses_up_what_another_of_the_same_user_has():
     limits = Limits()
-    admitted(limits, ALICE, 30)
+    admitted(limits, ALICE, 50)
 
-    assert admitted(limits, Caller(user="alice", credential="key_9", local=False), 30) == 20
+    assert admitted(limits, Caller(user="alice", credential="key_9", local=False), 60) == 50
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(moved):
@@ -184,6 +184,18 @@ def test_of_two_batches_at_once_the_refused_one_counts_nothing():
     with ThreadPoolExecutor(2) as callers:
         assert sorted(callers.map(batch, range(2))) == ["admitted", "refused"]
     assert limits.call(ALICE, chimera, chimera.operations["remember"], {"text": "x"}).remaining == 39
+
+
+def test_a_members_import_costs_as_many_stores_as_it_has_lines():
+    limits, native = Limits(), find("native")
+    member = Caller(user="mia", role=Role.MEMBER, spaces=frozenset({"work"}), credential="key_3", local=False)
+    lines = {"lines": [{"content": "x"}] * 60}
+
+    assert limits.call(member, native, native.operations["import"], lines).remaining == 40
+    with pytest.raises(RateLimited):
+        limits.call(member, native, native.operations["import"], lines)
+    assert limits.call(member, native, native.operations["store_memory"], {"content": "x"}).remaining == 39
+    assert limits.call(ALICE, native, native.operations["import"], lines).limit == PER_MINUTE["import"]
 
 
 @pytest.mark.parametrize("arguments", [None, [], {}, {"memories": []}, {"memories": "x" * 1000}, {"memories": {}}])

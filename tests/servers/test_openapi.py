@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 
 import jsonschema_rs
+import orjson
 import pytest
 
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
-from scrubjay.servers.http.openapi import NAMES, document
-from scrubjay.servers.http.rest import STATUSES, addresses
+from scrubjay.servers.http.openapi import NAMES, document, outcomes
+from scrubjay.servers.http.rest import IN_QUERY, STATUSES, addresses
 from tests.servers.sites import client_of, running
 
 TOOLS = [find(name) for name in DIALECTS]
@@ -70,6 +72,48 @@ def test_every_schema_is_one():
     for _, _, one in EVERY:
         for content in one.get("requestBody", {}).get("content", {}).values():
             jsonschema_rs.Draft202012Validator({**content["schema"], "components": DOCUMENT["components"]})
+
+
+def test_what_comes_often_is_written_once():
+    assert len(orjson.dumps(DOCUMENT)) < 600_000
+    for dialect in TABLES:
+        one = document([dialect], site={})
+        assert set(one["paths"]) == {path for path in DOCUMENT["paths"] if path in one["paths"]}
+        assert len(orjson.dumps(one)) < 300_000
+
+
+def test_it_says_the_same_as_every_operations_own_schemas():
+    def whole(value):
+        if isinstance(value, list):
+            return [whole(inner) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        if isinstance(value.get("$ref"), str):
+            return whole(reduce(lambda place, step: place[step], value["$ref"][2:].split("/"), DOCUMENT))
+        return {name: whole(inner) for name, inner in value.items()}
+
+    for address in addresses(TABLES):
+        if address.method not in IN_QUERY and "{" not in address.path:
+            described = DOCUMENT["paths"][address.path][address.method.lower()]
+            takes = address.operation.accepts or address.operation.takes
+            shown = whole(described["requestBody"]["content"]["application/json"]["schema"])
+            assert shown == {**takes, "properties": takes.get("properties", {})}
+            gives = whole(described["responses"][str(address.status)]["content"]["application/json"]["schema"])
+            assert gives == outcomes(address.operation)[0]
+
+
+def test_the_document_comes_packed_to_those_who_accept_it_and_for_one_dialect(jay):
+    with client_of(build_app(jay, TOOLS)) as http:
+        plain = http.get("/openapi.json", headers={"accept-encoding": "identity"})
+        packed = http.get("/openapi.json", headers={"accept-encoding": "gzip"})
+        one, none = http.get("/openapi/mama.json"), http.get("/openapi/nobody.json")
+
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < 60_000 < int(plain.headers["content-length"])
+    assert packed.json() == plain.json()
+    assert {path.split("/")[2] for path in one.json()["paths"]} == {"mama"}
+    assert none.status_code == 404
 
 
 def test_the_document_and_its_page_come_from_this_server_alone(jay):

@@ -316,3 +316,14 @@ def test_a_stream_ends_when_its_client_leaves(http):
         assert next(reply.iter_lines()) == 'data: "begun"'
 
     assert left.wait(60)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/memories", "/session", "/healthz", "/api/v1/nowhere", "/openapi.json"])
+def test_no_answer_is_kept_on_the_way(http, path):
+    assert http.get(path).headers["cache-control"] == "no-store"
+
+
+def test_no_answer_of_a_tool_is_kept_on_the_way(http):
+    assert (
+        http.post("/api/system/store_memory", json={"content": "Tea at four."}).headers["cache-control"] == "no-store"
+    )

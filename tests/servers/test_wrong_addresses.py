@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from scrubjay.dialects.system.memories import code_of
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
+from scrubjay.errors import every_kind
 from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.rest import status_of
 from tests.servers.sites import client_of
 
 
@@ -36,6 +39,26 @@ def test_the_system_says_what_is_wrong_in_its_own_format(http, method, path, sta
     assert (told["api_version"], told["success"]) == ("1.0.0", False)
     assert (told["error"]["code"], told["error"]["status"]) == (code, status)
     assert told["error"]["request_id"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"content-type": "text/plain"}, 415, "UNSUPPORTED_MEDIA_TYPE"),
+        ({"host": "evil.example"}, 421, "MISDIRECTED"),
+        ({"origin": "https://evil.example"}, 403, "FORBIDDEN"),
+    ],
+)
+def test_a_refusal_by_the_guard_says_its_status_in_the_body(http, headers, status, code):
+    answer = http.post("/api/system/store_memory", content=b"{}", headers=headers)
+
+    assert answer.status_code == answer.json()["error"]["status"] == status
+    assert answer.json()["error"]["code"] == code
+
+
+@pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
+def test_the_status_in_a_body_is_that_of_the_answer(kind):
+    assert code_of(kind)[1] == status_of(kind())
 
 
 @pytest.mark.parametrize(

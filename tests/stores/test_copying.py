@@ -115,6 +115,7 @@ def fill(store: Store) -> None:
             first.id, supersedes=None, superseded_by=None, valid_until=None, asides=[Aside("supersedes", gone.id, 3)]
         )
         tx.history.alias("another", first.id)
+        tx.history.owe(first.id, user="ann", client="editor")
         tx.history.record(an_event(memory=first.id, fields=("tags",)))
         tx.history.record(an_event(space="work"))
         tx.history.set_fact("model", "m")

@@ -136,6 +136,11 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "memories_by_fingerprint",
         "memories_by_fingerprint",
     ),
+    "what a client is owed": (
+        lambda sql: HistoryChanges(sql, TALLY, []).owed(user="ann", client="editor"),
+        "owed_by_client",
+        "owed_by_client",
+    ),
     "former versions": (
         lambda sql: HistoryChanges(sql, TALLY, []).versions("m"),
         "sqlite_autoindex_versions_2",

@@ -26,6 +26,7 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.tally import NOTHING, Batch
 from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Match, Scope, Sight
 from tests.postgres import Stores, server_url
+from tests.stores import citus_rules
 from tests.stores.contract.second_vectors import SECOND
 from tests.stores.contract.suite import (
     DIMENSION,
@@ -51,6 +52,11 @@ pytestmark = pytest.mark.postgres
 def stores() -> Iterator[Stores]:
     with closing(Stores(server_url(), "contract")) as stores:
         yield stores
+
+
+@pytest.fixture(autouse=True)
+def only_what_citus_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    citus_rules.watch(monkeypatch)
 
 
 @pytest.fixture

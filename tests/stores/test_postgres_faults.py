@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from importlib.resources import files
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -373,76 +371,12 @@ def test_no_connection_is_left_behind(url: str, admin: psycopg.Connection[tuple[
         assert time.monotonic() < deadline
 
 
-# --- keys ---
-
-# Tables whose keys do not begin with the space, and why.
-WITHOUT_SPACE = {
-    "spaces": "it is the list of spaces",
-    "links": "they may lead from one space to another",
-    "asides": "they follow from links",
-    "facts": "they are about the store as a whole",
-    "counters": "one row for the store as a whole",
-    "changed_memories": "numbered for the store as a whole, in the order of commits",
-    "leases": "work for the store as a whole",
-    "results": "they belong to callers",
-    "result_memories": "they belong to callers",
-    "credentials": "they belong to callers",
-    "grants": "they belong to callers",
-    "sessions": "they belong to callers",
-    "acts": "changes of rights, which belong to callers",
-    "rates": "they belong to callers",
-    "jobs": "they belong to callers",
-    "holds": "they belong to jobs",
-    "endpoints": "they are about the store as a whole",
-    "heard": "it is about stores",
-    "sync_conflicts": "they are few, and found by their memory's id",
-    "deeds": "they may reach into several spaces",
-    "deed_memories": "they may reach into several spaces",
-    "objects_to_remove": "they are no memory's any more",
-    "schema_steps": "it is about the store as a whole",
-}
-
-
-def keys(con: psycopg.Connection[tuple[object, ...]]) -> dict[str, list[str]]:
-    """The first columns of every table's unique indexes."""
-    found: dict[str, list[str]] = {
-        str(name): [] for (name,) in con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'faults'")
-    }
-    for table, column in con.execute(
-        """
-        SELECT tables.relname, attname
-        FROM pg_index
-        JOIN pg_class AS tables ON tables.oid = indrelid
-        JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
-        WHERE indisunique
-        AND tables.relnamespace = 'faults'::REGNAMESPACE
-        """
-    ):
-        found[str(table)].append(str(column))
-    return found
-
-
-def test_every_key_of_what_belongs_to_a_space_begins_with_the_space(
-    url: str, admin: psycopg.Connection[tuple[object, ...]]
-) -> None:
-    firsts = keys(admin)
-
-    assert {table for table, columns in firsts.items() if set(columns) != {"space"}} == set(WITHOUT_SPACE)
-
-
-def test_the_statements_for_citus_name_every_table_of_a_space(
-    url: str, admin: psycopg.Connection[tuple[object, ...]]
-) -> None:
-    script = files("scrubjay.stores").joinpath("schema", "citus.sql").read_text()
-
-    distributed = re.findall(r"create_distributed_table\('(\w+)', 'space'", script)
-
-    assert sorted(distributed) == sorted(set(keys(admin)) - set(WITHOUT_SPACE))
+# --- what the schema does by itself ---
 
 
 def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
     """No triggers but those that count words or note what has changed, the one that drops an earlier text's vectors and
-    the one that adds levels; no foreign key from a table of a space."""
+    the one that adds levels; no foreign key but one."""
     [(triggers,)] = admin.execute(
         sql.SQL(
             """
@@ -463,4 +397,4 @@ def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connect
     # Six on `words`, one on `memories`, four on `signatures`, three on `tags`: servers of the version before must
     # count, drop, add levels and note what has changed, too (0109, 0164, 0216, 0233, 0239).
     assert triggers == 14
-    assert {str(table).removeprefix("faults.") for (table,) in bound} <= set(WITHOUT_SPACE)
+    assert {str(table).removeprefix("faults.") for (table,) in bound} == {"result_memories"}

@@ -131,7 +131,11 @@ def test_a_server_that_is_not_there_is_unreachable_and_nothing_is_named(open_eng
     [
         ([failed(401, "unauthenticated")], Forbidden, "key"),
         ([failed(403, "forbidden")], Forbidden, "does not allow syncing"),
-        ([said({"protocol": 3, "origin": "x", "spaces": [], "every_space": True, "new": 1})], StorageTooNew, "newer"),
+        (
+            [said({"protocol": wire.PROTOCOL + 1, "origin": "x", "spaces": [], "every_space": True, "new": 1})],
+            StorageTooNew,
+            "newer",
+        ),
         ([said({"protocol": 0, "origin": "x", "spaces": [], "every_space": True})], EndpointUnreachable, "older"),
         ([Answer(200, {}, b"<html>Welcome</html>")], EndpointUnreachable, "not a scrubjay"),
         ([said({"hello": "world"})], EndpointUnreachable, "not a scrubjay"),
@@ -177,7 +181,7 @@ def test_what_does_not_pass_is_asked_once():
 
 MEMORY = {
     "id": "mem_1", "space": "default", "kind": "memory", "content": "Tea", "title": "Tea", "path": "tea",
-    "category": "fact", "tags": [], "auto_tags": [], "importance": 0.5, "confidence": 1.0, "source": "explicit",
+    "category": "fact", "tags": [], "auto_tags": [], "also": [], "importance": 0.5, "confidence": 1.0, "source": "explicit",
     "access_level": "shared", "context": {"user_id": "local"}, "metadata": {}, "detail": {}, "flags": [],
     "provenance": {"client": "c", "caller": "local", "transport": "t"}, "status": "active",
     "created_at": "2026-11-15T10:00:00Z", "updated_at": "2026-11-15T10:00:00Z", "accessed_at": "2026-11-15T10:00:00Z",
@@ -758,4 +762,4 @@ def test_what_travels_changes_only_together_with_its_number():
     """Both sides refuse another number. If this fails: raise PROTOCOL, then write down the new shape."""
     shape = sha256(json.dumps([PARCEL, STAMP], sort_keys=True).encode()).hexdigest()[:12]
 
-    assert (wire.PROTOCOL, shape) == (2, "24f9c9f4e273")
+    assert (wire.PROTOCOL, shape) == (3, "edc4f576b23f")

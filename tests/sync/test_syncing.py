@@ -263,6 +263,7 @@ def test_every_field_arrives(jay, drive, clock):
             topic="home",
             category=Category.GOAL,
             tags=("a", "b"),
+            also=("where the user lives",),
             importance=0.25,
             confidence=0.5,
             source=Source.EXPLICIT,

@@ -59,7 +59,7 @@ SECTIONS = {
         "config": "Print what a client needs to connect, and change nothing.",
         "mcp": "Run an MCP server on standard input and output; your client starts this.",
         "serve": "Serve the memory over HTTP.",
-        "hook": "What a client's hooks run; it answers within 0.3 seconds, or not at all.",
+        "hook": "What a client's hooks run; it answers in time, or not at all.",
         "hooks": "Show what hooks gave to agents.",
         "open": "Open the page in your browser, at a memory if you name one.",
         "keys": "Create, list, revoke or rotate credentials for HTTP callers.",

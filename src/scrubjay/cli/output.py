@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from scrubjay.values.frozen import dataclass
 if TYPE_CHECKING:
     from scrubjay.cli.session import Session
     from scrubjay.engine.engine import Engine
-    from scrubjay.values.memory import Memory
+    from scrubjay.values.memory import Memory, OpenConflict
 
 # Control characters, line separators, and marks that change the direction of text and so can disguise it.
 CONTROL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -150,6 +150,26 @@ def tell_flags(memory: Memory, session: Session) -> None:
     for flag in memory.flags:
         if flag in FLAGGED:
             note(f"Flagged: {FLAGGED[flag]} All of them: scrubjay list --flag {flag}", session)
+
+
+def tell_owed(owed: Sequence[OpenConflict], session: Session) -> None:
+    """What was found since earlier commands had no time to compare what they stored."""
+    if owed and session.as_json:  # beside the result, which is all that standard output has
+        import json
+
+        from scrubjay.values.codec import plain
+
+        click.echo(json.dumps({"compared_since": plain(list(owed))}, ensure_ascii=False), err=True)
+    for pair in owed:
+        note(f"Compared since: {pair.new.title} ({pair.new.id})", session)
+        note(f"  It may outdate: {pair.old.title}", session)
+        note(f"  If so: scrubjay supersede {pair.old.id} {pair.new.id}", session)
+
+
+def tell_same(same: Mapping[str, Sequence[str]], session: Session) -> None:
+    """Say which memories now have the words of others."""
+    for memory, others in same.items():
+        note(f"{safe(memory)} says the same as {safe(', '.join(others))}. To settle it: scrubjay conflicts", session)
 
 
 def nothing(sentence: str, engine: Engine, session: Session) -> None:

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
 NARROW = 70  # columns below which there is no room for a bar
+
+
+SPINNER_SECONDS = 0.5  # after which a person is told what is waited for
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """A spinner on standard error while the block takes long, if that is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    ended = threading.Event()
+
+    def spin() -> None:
+        if not ended.wait(SPINNER_SECONDS):
+            from scrubjay.cli.tables import console
+
+            with console(stderr=True).status(title):
+                ended.wait()
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 class Report(Protocol):

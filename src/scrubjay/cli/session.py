@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.settings import Settings
-
-PATIENCE_SECONDS = 60.0  # that a person at a terminal waits for the model; elsewhere the setting embed_wait counts
 
 
 class Session:
@@ -37,7 +34,8 @@ class Session:
         """
         from dataclasses import replace
 
-        from scrubjay.settings import AUTO, Settings
+        from scrubjay.engine.engine import Notices
+        from scrubjay.settings import AUTO, DAY
         from scrubjay.values.memory import Provenance
         from scrubjay.wiring import open_engine
 
@@ -45,16 +43,15 @@ class Session:
         only = True if self.space not in (None, AUTO) and not writes else None
         settings = self.settings(model_pull="never", embedder=None if meaning else "none", only=only)
         settings = replace(settings, space=settings.space or AUTO)
-        if sys.stderr is not None and sys.stderr.isatty() and settings.embed_wait == Settings().embed_wait:
-            settings = replace(settings, embed_wait=PATIENCE_SECONDS)
-        engine = open_engine(settings)
+        # Whoever typed a command waits for its whole answer: these limits are for servers.
+        engine = open_engine(replace(settings, embed_wait=DAY, judge_wait=0.0))
         if known_space:
             try:
                 check_known(engine)
             except BaseException:
                 engine.close()
                 raise
-        return engine.bound_to(provenance=Provenance(client="scrubjay-cli", transport="cli"))
+        return engine.bound_to(provenance=Provenance(client="scrubjay-cli", transport="cli"), notices=Notices())
 
 
 def check_known(engine: Engine) -> None:

@@ -12,7 +12,7 @@ The same table feeds MCP, REST, OpenAPI and the documentation. Nothing here know
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -22,6 +22,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrubjay.engine import access
+from scrubjay.engine.conversations.fence import on_one_line
+from scrubjay.engine.engine import Notices
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.codec import plain
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from scrubjay.engine.jobs import Progress
 
 MAX_KEY = 200
+MOST_NOTICES = 3  # pairs that one reply tells of
+QUOTED = 80  # characters of each of their memories
 
 # Of the call being answered.
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
@@ -54,6 +58,7 @@ class Reply:
     fixed_text: str | None = None
     error: Error | None = None  # what the body describes, if it failed
     stream: Stream | None = None  # what comes piece by piece, instead of the body
+    notices: tuple[str, ...] = ()  # what is to be said besides, where the body has no room for it
 
     @property
     def text(self) -> str:
@@ -152,6 +157,13 @@ class Operation:
         return name if name in places or len(places) != 1 else places[0]
 
     @cached_property
+    def room(self) -> tuple[str, ...] | None:
+        """Which part of a reply's body has room for notices; None if nothing has."""
+        properties = self.gives.get("anyOf", [{}])[0].get("properties", {})
+        inner = (name for name, part in properties.items() if "notices" in part.get("properties", {}))
+        return () if "notices" in properties else next(((name,) for name in inner), None)
+
+    @cached_property
     def _checker(self) -> Checker:
         from scrubjay.dialects.validation import Checker  # 30 ms that listing the tools does not need
 
@@ -199,6 +211,7 @@ class Dialect:
     server_name: str  # what MCP clients see as the server's name
     instructions: str  # teaches a model when to store and search; the first 2 kB count
     brief: str = ""  # the same in a line, where several dialects are served
+    conflicts: str = "scrubjay conflicts"  # what lists open pairs: a tool, an address or a command
     acts: Mapping[str, str] = field(default_factory=dict)  # what other dialects can do too -> the tool for it here
     error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
@@ -279,16 +292,36 @@ class Dialect:
                 expected_version=if_version,
                 progress=progress,
                 client_model=client_model,
+                notices=Notices(),
             )
             answer = self._run(operation, bound, checked)
-            if isinstance(answer, Reply):  # it has its own wording
-                return answer
             if isinstance(answer, Stream):
                 assert answer.kind is operation.streams  # or its description would be wrong
                 return Reply({}, stream=answer)
-            return Reply(answer, fixed_text=operation.says(answer) if operation.says else None)
+            sentences = self._notices(bound, operation)
+            if isinstance(answer, Reply):  # it has its own wording
+                return noticing(answer, operation.room, sentences) if sentences else answer
+            reply = Reply(answer, fixed_text=operation.says(answer) if operation.says else None)
+            return noticing(reply, operation.room, sentences) if sentences else reply
         except Error as error:
             return self.failure(error, name)
+
+    def _notices(self, engine: Engine, operation: Operation) -> list[str]:
+        """What limits kept from this reply, and what they kept from earlier ones to the same client; the latter waits
+        for a reply with room for it, if this dialect has any."""
+        sentences, conflicts = [], served(self.conflicts) if self.conflicts in self.operations else self.conflicts
+        if engine.notices is not None and (count := len(engine.notices.uncompared)):
+            memories = "1 memory" if count == 1 else f"{count} memories"
+            sentences.append(f"Not compared yet: {memories}; ask `{conflicts}` later what they may outdate.")
+        fits = operation.room is not None or all(one.room is None for one in self.operations.values())
+        owed = engine.take_owed() if fits else ()
+        for pair in owed[:MOST_NOTICES]:
+            sentences.append(
+                f"Compared since: {quoted(pair.new)} very likely outdates {quoted(pair.old)}; ask `{conflicts}`."
+            )
+        if len(owed) > MOST_NOTICES:
+            sentences.append(f"{len(owed) - MOST_NOTICES} more pairs like this: ask `{conflicts}`.")
+        return sentences
 
     def _run(self, operation: Operation, engine: Engine, checked: Body) -> Body | Reply | Stream:
         try:
@@ -311,6 +344,22 @@ class Dialect:
     def failure(self, error: Error, name: str) -> Reply:
         body = self.error_body(error, name)
         return Reply(body, failed=True, fixed_text=self.error_text(error, body), error=error)
+
+
+def noticing(reply: Reply, room: tuple[str, ...] | None, sentences: Sequence[str]) -> Reply:
+    """The reply with notices: in its body and its text if there is room, else beside them."""
+    if room is None:
+        return replace(reply, notices=tuple(sentences))
+    for name in room:
+        return replace(reply, body={**reply.body, name: {**reply.body[name], "notices": list(sentences)}})
+    text = None if reply.fixed_text is None else "\n".join([reply.fixed_text, *sentences])
+    return replace(reply, body={**reply.body, "notices": list(sentences)}, fixed_text=text)
+
+
+def quoted(memory: Memory) -> str:
+    """A memory's id and how its text begins, on one line; nothing of a text that is flagged."""
+    beginning = on_one_line(memory.shown_text)[:QUOTED]
+    return memory.id if memory.flags else f'{memory.id} ("{beginning}")'
 
 
 def served(tool: str) -> str:
@@ -374,6 +423,7 @@ text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "int
 # Goes with a list that was cut because the reply would have been too large: by servers/reply_size.py, or earlier, where
 # a reply counts its items or has a cursor.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
+NOTICES = array(text(), description="What was not done in time, and what came of it since; it quotes stored data.")
 DEGRADED = text("Present when only words are used for all or many memories, with the reason.")
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 

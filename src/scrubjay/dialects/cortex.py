@@ -291,7 +291,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
             "path": PATH,
             "content": CONTENT,
             "tags": {**TAGS, "description": "Replace the tags; an empty list clears them"},
-            "expires_at": {**EXPIRY, "type": ["string", "null"], "description": "When it expires; null clears it"},
+            "expires_at": EXPIRY,
             "clear_expiry": flag("Remove the expiry date", default=False),
         },
         required=("path",),
@@ -302,12 +302,14 @@ def update_memory(engine: Engine, args: Body) -> Body:
     """Modifies memory content or metadata. Omitted fields do not change; the earlier version is kept."""
     fields: Body = {name: args[name] for name in ("content", "tags") if name in args}
     if "expires_at" in args:
-        given = args["expires_at"]
-        fields["expires_at"] = None if given is None else parse_time(given, field="expires_at")
+        fields["expires_at"] = parse_time(args["expires_at"], field="expires_at")
     if args.get("clear_expiry"):
         fields["expires_at"] = None
     placed = engine.paths.update(args["store"], args["path"], fields)
-    return written(placed, f"Memory updated at {placed.memory.path}")
+    message = f"Memory updated at {placed.memory.path}"
+    if "content" in fields and (same := engine.same_as(placed.memory.id)):
+        message += f". It says the same as {', '.join(*same.values())}: keep one of them"
+    return written(placed, message)
 
 
 @cortex.writes(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
+    NOTICES,
     Body,
     Dialect,
     array,
@@ -147,7 +148,8 @@ SAVED = either(
 )
 FOUND = either(
     record(
-        {"success": OK, "count": integer(), "results": RESULTS}, optional={"degraded": DEGRADED, "left_out": LEFT_OUT}
+        {"success": OK, "count": integer(), "results": RESULTS},
+        optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
     ),
     ERROR,
 )

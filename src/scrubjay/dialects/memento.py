@@ -8,6 +8,7 @@ from scrubjay import errors
 from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
+    NOTICES,
     Body,
     Dialect,
     array,
@@ -171,7 +172,7 @@ STORE_IN_BOTH_SPELLINGS = {**STORE, "properties": {**STORE["properties"], "sourc
                     "'Call supersede_memory(old_id, new_id)'",
                 },
             },
-            optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
+            optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
         ),
         FAILED,
     ),
@@ -234,7 +235,7 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
     gives=either(
         record(
             {"memories": {**MEMORIES, "description": "Array of relevant memories, excluding superseded ones"}},
-            optional={"degraded": DEGRADED, "left_out": LEFT_OUT},
+            optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
         ),
         FAILED,
     ),

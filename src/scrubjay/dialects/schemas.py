@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from scrubjay.dialects.base import Body, Schema, array, object_schema
+from scrubjay.engine.store import intake
 from scrubjay.values.codec import built, plain
 from scrubjay.values.times import parse_time
 
@@ -72,9 +73,13 @@ def full_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: P
 
 
 def fields_of(kind: type, *, without: tuple[str, ...] = ()) -> Schema:
-    """The properties of a value that a caller may fill in."""
+    """The properties of a value that a caller may fill in; no list may be longer than any of ours needs."""
     properties: Schema = shape(kind)["properties"]
-    return {name: schema for name, schema in properties.items() if name not in without}
+    return {
+        name: {**schema, "maxItems": intake.MAX_NAMED} if schema.get("type") == "array" else schema
+        for name, schema in properties.items()
+        if name not in without
+    }
 
 
 def filled(kind: type[Value], args: Body, **more: Any) -> Value:

@@ -29,11 +29,11 @@ class Checker:
         """
         arguments = without_nulls(arguments, self._schema)
         try:
-            first = next(iter(self._validator.iter_errors(arguments)), None)
+            self._validator.validate(arguments)  # stops at the first finding: a list may have a million more
+        except jsonschema_rs.ValidationError as first:
+            raise explained(first, self._schema, arguments) from None
         except (UnicodeEncodeError, ValueError, OverflowError):  # not JSON at all: a lone surrogate, NaN, 2**64
             raise InvalidInput("The arguments contain something that JSON cannot represent.") from None
-        if first is not None:
-            raise explained(first, self._schema, arguments)
         return arguments
 
 

@@ -13,7 +13,8 @@ so that no stored text can pass for an entry or a heading of ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.search.ranking import recency_of
 from scrubjay.errors import InvalidInput
-from scrubjay.values.frozen import dataclass
+from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import DEFAULT_SPACE, Decay, Filter, Kind, Memory, Order, Outcome, Space
 from scrubjay.values.times import ago
 
@@ -58,6 +59,7 @@ class Brief:
     tokens: int  # of the text, estimated on the safe side
     budget: int
     sections: tuple[Section, ...] = ()  # in the order of the text; none is empty
+    doubts: Mapping[str, str] = field(default_factory=dict)  # by the id of a memory, what very likely outdates it
     withheld: int = 0  # flagged as a secret or an instruction, of those considered
     more: bool = False  # whether something was left out for want of room
     elsewhere: tuple[Space, ...] = ()  # the other spaces that are read and hold something, the fullest first
@@ -70,27 +72,29 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
     """
     if not LEAST <= budget <= MOST:
         raise InvalidInput(f"budget must be from {LEAST} to {MOST:,} tokens.", field="budget")
-    engine.notice_edits()
+    replace(engine, with_model=False).notice_edits()
     with engine.records.one_reader():
+        engine.look_for_owed()
         considered = Considered(engine)
         queues = considered.queues()
         elsewhere = () if engine.only else other_spaces(engine)
         names = names_of(elsewhere, budget)
     now = engine.now()
-    taken = taken_in_turn(queues, budget - tokens_in(names), now)
+    taken = taken_in_turn(queues, budget - tokens_in(names), now, considered.doubts)
     sections = tuple(
         Section(name=name, title=title, memories=tuple(memories))
         for (name, title, _), memories in zip(queues, taken, strict=True)
         if memories
     )
     more = not considered.all or sum(map(len, taken)) < sum(len(found) for _, _, found in queues)
-    text = rendered(sections, budget, now, withheld=considered.withheld, more=more, elsewhere=names)
+    text = rendered(sections, budget, now, considered.doubts, withheld=considered.withheld, more=more, elsewhere=names)
     engine.count_reads([memory for section in sections for memory in section.memories], used=False)
     return Brief(
         text=text,
         tokens=tokens_in(text),
         budget=budget,
         sections=sections,
+        doubts=considered.doubts,
         withheld=considered.withheld,
         more=more,
         elsewhere=elsewhere,
@@ -123,6 +127,7 @@ class Considered:
         self._said: set[str] = set()
         self.withheld = 0
         self.all = True  # whether everything was considered
+        self.doubts: Mapping[str, str] = {}  # by the id of a memory, the newer one that very likely outdates it
 
     def queues(self) -> list[Queue]:
         first, *others = self._engine.spaces
@@ -138,13 +143,8 @@ class Considered:
             ("decisions", "Open decisions", [one for one in decided if one not in closed]),
             ("checkpoint", "Last checkpoint", checkpoints),
         ]
-        return self._newer_of_open_pairs(queues)
-
-    def _newer_of_open_pairs(self, queues: list[Queue]) -> list[Queue]:
-        """Without those that very likely are outdated by one that is here, too."""
-        here = {memory.id: memory for _, _, found in queues for memory in found}
-        old = {old for old, new in self._engine.doubts(list(here.values())).items() if new in here}
-        return [(name, title, [one for one in found if one.id not in old]) for name, title, found in queues]
+        self.doubts = self._engine.doubts([memory for _, _, found in queues for memory in found])
+        return [(name, title, pairs_together(found, self.doubts)) for name, title, found in queues]
 
     def _best(self, space: str, also: Iterable[Memory] = ()) -> list[Memory]:
         """What is important or new, each thing said once."""
@@ -181,10 +181,25 @@ class Considered:
         return kept
 
 
+def pairs_together(memories: Sequence[Memory], doubts: Mapping[str, str]) -> list[Memory]:
+    """The same memories, each that may be outdated right behind the newer one, wherever the first of the two was."""
+    here = {memory.id: memory for memory in memories}
+    older: dict[str, list[str]] = {}
+    for old, new in doubts.items():
+        if old in here and new in here:
+            older.setdefault(new, []).append(old)
+    ordered: dict[str, Memory] = {}
+    for memory in memories:
+        first = here.get(doubts.get(memory.id, ""), memory)
+        for one in (first.id, *older.get(first.id, ()), memory.id):
+            ordered.setdefault(one, here[one])
+    return list(ordered.values())
+
+
 # --- as much as there is room for ------------------------------------------------------------------------------------
 
 
-def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime) -> list[list[Memory]]:
+def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: Mapping[str, str]) -> list[list[Memory]]:
     """The checkpoint, then one of each section after the other and two of the project, as far as there is room."""
     room = budget - tokens_in(heading(budget, budget, 2 * CONSIDERED)) - tokens_in(f"\n{CUT}\n")
     room -= sum(tokens_in(f"\n{title}\n") for _, title, found in queues if found)
@@ -195,7 +210,7 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime) -> list[l
     ]
     taken: list[list[Memory]] = [[] for _ in queues]
     for _, _, place, memory in sorted(waiting, key=lambda one: one[:3]):
-        cost = tokens_in(entry(queues[place][0], memory, budget, now) + "\n")
+        cost = tokens_in(entry(queues[place][0], memory, budget, now, doubts.get(memory.id)) + "\n")
         if cost <= room:
             room -= cost
             taken[place].append(memory)
@@ -206,12 +221,21 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime) -> list[l
 
 
 def rendered(
-    sections: Sequence[Section], budget: int, now: datetime, *, withheld: int, more: bool, elsewhere: str = ""
+    sections: Sequence[Section],
+    budget: int,
+    now: datetime,
+    doubts: Mapping[str, str],
+    *,
+    withheld: int,
+    more: bool,
+    elsewhere: str = "",
 ) -> str:
     if not sections and not elsewhere:
         return ""
     blocks = [
-        "\n".join([section.title, *(entry(section.name, one, budget, now) for one in section.memories)])
+        "\n".join(
+            [section.title, *(entry(section.name, one, budget, now, doubts.get(one.id)) for one in section.memories)]
+        )
         for section in sections
     ]
     body = "\n\n".join([*blocks, *([elsewhere] if elsewhere else []), *([CUT] if more else [])])
@@ -230,9 +254,12 @@ def heading(tokens: int, budget: int, withheld: int) -> str:
     )
 
 
-def entry(section: str, memory: Memory, budget: int, now: datetime, where: str = "") -> str:
-    """One line: what we know of a memory, then its text."""
-    about = f"- [{memory.id}, {ago(memory.updated_at, now)}{where}]"
+def entry(
+    section: str, memory: Memory, budget: int, now: datetime, newer: str | None = None, *, where: str = ""
+) -> str:
+    """One line: what we know of a memory, then its text. `newer` very likely outdates it, which is not settled yet."""
+    doubt = f", may be outdated by {newer}" if newer else ""
+    about = f"- [{memory.id}, {ago(memory.updated_at, now)}{where}{doubt}]"
     if section == "checkpoint":
         steps = memory.detail.get("next_steps")
         text = f"{memory.content} Next: {steps}" if steps else memory.content

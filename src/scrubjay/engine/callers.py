@@ -26,6 +26,7 @@ from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     DEFAULT_SPACE,
     EVERY_SPACE,
+    LOCAL_USER,
     Act,
     ActFilter,
     Caller,
@@ -86,7 +87,7 @@ class Callers:
 
         Without spaces it follows its user's grants; a user who has none gets the default space, an owner every space.
 
-        :raises Forbidden: if the caller is not an owner, or grants more than it has
+        :raises Forbidden: if the caller is not an owner, grants more than it has, or names a user of other spaces
         :raises SpaceNotFound: if one of the spaces is not there
         """
         access.check_owner(self._engine.caller)
@@ -116,6 +117,7 @@ class Callers:
 
         def write(tx: Transaction) -> Credential:
             self._check_there(tx, wanted or ())
+            self._check_user(tx, user)
             tx.callers.add(made, digest)
             tx.callers.grant(self._grants_for(tx, made, wants_every=EVERY_SPACE in (wanted or ())))
             self._note(tx, "credential created", subject=made.id, reason=f"{made.kind} of {user}, {role}")
@@ -153,6 +155,9 @@ class Callers:
             known = self._managed(tx, id)
             if known.kind is not CredentialKind.KEY or known.revoked_at is not None:
                 raise InvalidInput(f"{id} is not an active key.", hint="Create a new one.", field="id")
+            self._check_user(tx, known.user)
+            if known.spaces is None and self._engine.caller.spaces is not None:
+                raise Forbidden("This key also reaches what its user is granted later.", hint="Create another one.")
             tx.callers.replace_secret(id, hashed(secret) or b"")
             self._note(tx, "credential rotated", subject=id)
             done.append(known)
@@ -294,6 +299,22 @@ class Callers:
             if space != EVERY_SPACE:
                 self._engine.check_there(tx, space)
 
+    def _check_user(self, reads: Reads, user: str) -> None:
+        """:raises Forbidden: if the user also belongs to spaces that the caller does not own
+
+        Whoever holds a key in another person's name writes as that person.
+        """
+        own = self._engine.caller.spaces
+        if own is None or user == self._engine.caller.user:
+            return
+        places = {grant.space for grant in reads.callers.grants(user=user)}
+        places.update(*(one.spaces or () for one in reads.callers.credentials(user=user)))
+        if user == LOCAL_USER or not places <= own:
+            raise Forbidden(
+                f"{user} is also a user of other spaces: only an owner of every space can make keys in that name.",
+                hint="Choose another name, or ask that owner.",
+            )
+
     def _grants_for(self, tx: Transaction, made: Credential, *, wants_every: bool) -> Sequence[Grant]:
         if made.spaces is not None:
             spaces: Sequence[str] = made.spaces
@@ -376,7 +397,7 @@ class Callers:
 
     def _note(self, tx: Transaction, action: str, *, space: str | None = None, **about: Any) -> None:
         """`about`: see `Act`."""
-        given = {"user": self._engine.caller.user, **about}
+        given = {"user": self._engine.caller.user, "credential": self._engine.caller.credential, **about}
         client, transport = self._engine.provenance.client, self._engine.provenance.transport
         within = None if space == EVERY_SPACE else space
         now = self._engine.now()

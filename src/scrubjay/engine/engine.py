@@ -20,7 +20,7 @@ from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.search import candidates
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.history import Ledger, TextVectors
-from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound
+from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound, StorageError
 from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
 from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values import codec
@@ -89,6 +89,14 @@ ATTEMPTS = 5  # at a change that others keep overtaking
 MOST_USED = 10  # memories that one call counts as used
 
 
+class Notices:
+    """What the reply to one call has to say besides its answer; whoever shows replies binds one to the call."""
+
+    def __init__(self) -> None:
+        self.uncompared: list[str] = []  # memories that there was no time to compare with earlier ones
+        self.due: list[Memory] = []  # memories of this client that were compared after it was told so
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """A memory, as one caller uses it: parts that are shared, and who and what they are used for."""
@@ -105,6 +113,8 @@ class Engine:
     holder: str = ""  # under which this engine holds memories for long work
     progress: Progress = no_progress
     client_model: Callable[[Prompt], str] | None = None  # the language model of the client who asks
+    notices: Notices | None = None
+    with_model: bool = True  # False: whatever it takes in is embedded in the background
     from_files: bool = False  # it takes in what people wrote into files, so none is written for it, or read-only
 
     def bound_to(
@@ -119,12 +129,14 @@ class Engine:
         progress: Progress | None = None,
         holder: str | None = None,
         client_model: Callable[[Prompt], str] | None = None,
+        notices: Notices | None = None,
     ) -> Engine:
         """The same memory for another caller, other spaces, or calls from elsewhere.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
         Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
-        `client_model` asks the language model of whoever calls.
+        `client_model` asks the language model of whoever calls; `notices` gathers what a reply has to say besides its
+        answer.
         """
         identity = caller or self.identity
         return replace(
@@ -138,6 +150,7 @@ class Engine:
             progress=progress or self.progress,
             holder=holder or self.holder,
             client_model=client_model or self.client_model,
+            notices=notices or self.notices,
         )
 
     @property
@@ -337,6 +350,7 @@ class Engine:
         enriched = enrich(self, admitted, given, text.first)
         with self.records.one_reader():
             memory = intake.in_conversation(self, enriched, given)
+            self.look_for_owed()
             fingerprint = intake.fingerprint(memory)
             audience = access.own_audience(self.caller, memory, only=self.only)
             degraded = degraded or embedding.check_model(self)
@@ -344,6 +358,7 @@ class Engine:
             vector, wait = None if degraded else text.first, self.parts.judge_seconds
             neighbours = find_neighbours(self, memory, vector, audience, wait_seconds=wait)
             proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
+            compared = neighbours.judged and (vector is not None or self.parts.embedding.embedder is None)
 
         def write(tx: Transaction) -> Stored:
             intake.check_quota(self, tx, memory)
@@ -360,12 +375,16 @@ class Engine:
             if given.as_file and self.registry is not None:
                 tx.files.keep([stored.id])
             propose(self, tx, stored, proposals)
+            if not compared and self.notices is not None:
+                tx.history.owe(stored.id, user=self.identity.user, client=self.provenance.client)
             links = link_related(self, tx, stored, given, neighbours)
-            return stored_result(stored, proposals, degraded=degraded, links=links)
+            return stored_result(stored, proposals, degraded=degraded, links=links, compared=compared)
 
         result = self.transact(Stored, write)
         if not text.complete or not neighbours.judged:
             self.parts.backlog.wake()
+        if not result.compared and self.notices is not None:
+            self.notices.uncompared.append(result.memory.id)
         return result
 
     def store_many(
@@ -506,6 +525,31 @@ class Engine:
         audience = self.audience(Filter())
         return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
 
+    def look_for_owed(self) -> None:
+        """Note for this call's reply which memories were compared after their client was told that they were not."""
+        if self.notices is not None:
+            ids = self.records.history.owed(user=self.identity.user, client=self.provenance.client)
+            self.notices.due = list(self.records.get(ids, access.audience_anywhere(self.caller))) if ids else []
+
+    def take_owed(self) -> Sequence[OpenConflict]:
+        """The open pairs that comparing those memories brought; each is given once, whichever process is asked first.
+
+        What the caller may not see any more stays; what was forgotten or settled meanwhile is not given at all.
+        """
+        if self.notices is None or not self.notices.due:
+            return ()
+        from scrubjay.engine.conflicts import settle
+
+        audience = access.audience_anywhere(self.caller)
+        try:
+            with self.records.writing() as tx:
+                ids = tx.history.owed(user=self.identity.user, client=self.provenance.client)
+                seen = tx.get(ids, audience)
+                tx.history.end_owing(*(memory.id for memory in seen))
+                return settle.pairs_of(tx, audience, seen, now=self.now())
+        except StorageError:  # the answer itself does not fail because nothing can be written now
+            return ()
+
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
         """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
         from scrubjay.engine.conflicts import settle
@@ -544,6 +588,17 @@ class Engine:
             tuple[Memory, Memory],
             lambda tx: settle.reopen(self.ledger, tx, old=old, new=new, expected_version=expected),
         )
+
+    def same_as(self, *ids: str) -> dict[str, list[str]]:
+        """Of these memories those that say word for word what others say; the ids of those that the caller may see."""
+        found = [
+            one for one in self.records.get(ids, access.audience_anywhere(self.caller)) if one.state is State.ACTIVE
+        ]
+        same = {
+            one.id: intake.same_words(self.records, one, access.own_audience(self.caller, one), self.now())
+            for one in found
+        }
+        return {name: [other.id for other in others] for name, others in same.items() if others}
 
     def duplicates(self) -> Iterator[DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
@@ -950,7 +1005,8 @@ class Engine:
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
     ) -> Imported:
-        """Take in what `export` gave; what is already here with the same id is left as it is."""
+        """Take in what `export` gave, or a list made by hand, each line once: a line is already here if its id is or,
+        without an id, if a memory of its user has its text, at its time if it names one."""
         from scrubjay.engine import transfer
 
         result = transfer.imported(self, lines, progress)
@@ -971,15 +1027,22 @@ class Engine:
         return {memory.space for memory in self.records.get(ids, access.EVERYTHING)}
 
     def add_all(
-        self, memories: Sequence[Memory], links: Sequence[Link] = (), *, texts: Sequence[TextVectors] | None = None
+        self,
+        memories: Sequence[Memory],
+        links: Sequence[Link] = (),
+        *,
+        texts: Sequence[TextVectors] | None = None,
+        check: Callable[[Transaction], None] | None = None,
     ) -> int:
         """Write complete memories and the links between known ones in one transaction; how many links there were.
 
         Links that reach what the caller may not see or not change are left out.
-        `texts` are the memories' vectors, where they are made already.
+        `texts` are the memories' vectors, where they are made already; `check` may refuse before anything is written.
         """
         texts = embedding.embed_at_leisure(self, memories) if texts is None else texts
         with self.records.writing() as tx:
+            if check is not None:
+                check(tx)
             self._add(tx, memories, texts, imported=True)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
@@ -1054,5 +1117,5 @@ def without_erased_text(result: Any) -> Any:
     """What may be kept of a result: not a word of a memory that was erased for good."""
     if not isinstance(result, Forgotten) or not result.hard:
         return result
-    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=())
+    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=(), also=())
     return replace(result, memory=replace(bare, metadata={}, detail={}))

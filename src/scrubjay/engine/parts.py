@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from scrubjay.stores.promises.sync import Endpoint
     from scrubjay.values.memory import Memory
 
+CHECKED = ("mask", "refuse")  # what is done about secrets where every text is checked on its way to a row
+
 
 class Parts:
     """The store, the model, the folders and the archive of one process, and its work in the background."""
@@ -71,6 +73,10 @@ class Parts:
         endpoints: Mapping[str, str] | None = None,
         suggestions: Suggestions | None = None,
     ) -> None:
+        if secrets in CHECKED:
+            from scrubjay.engine.trust import guarded, policy  # else nothing is looked at on its way to a row
+
+            records = guarded(records, policy(secrets))
         self.records = records
         self.registry = registry
         self.clock = clock
@@ -127,6 +133,17 @@ class Parts:
         from scrubjay.engine.store.categories import Categoriser
 
         return Categoriser(self.embedding)
+
+    def checked_text(self, text: str | None) -> str | None:
+        """A text that is written beside the store, as the policy about secrets says.
+
+        :raises Unprocessable: if the policy refuses it
+        """
+        if text is None or self.secrets not in CHECKED:
+            return text
+        from scrubjay.engine.trust import checked_text, policy
+
+        return checked_text(text, policy(self.secrets))
 
     def objects(self) -> MarkedObjects:
         """:raises ArchiveUnavailable: if there is no place for archived objects"""

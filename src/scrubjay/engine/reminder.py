@@ -3,17 +3,17 @@
 No one asked for these texts, so being wrong costs more than being silent. Hits with a `strong` verdict are given if the
 best one is surer than that: `python -m bench.hooks` measures how often a stranger's question or a task gets something,
 and has to be run again whenever the verdict is fitted again (decision 0199).
-Flagged ones are never given, and of an open pair only the newer one, or the older marked.
+Flagged ones are never given. Of an open pair both are, the older one marked.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.engine.brief import entry
+from scrubjay.engine.brief import entry, pairs_together
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Memory, Query, Verdict
+from scrubjay.values.memory import Filter, Memory, Query, Verdict
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -45,15 +45,14 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
     sure = SURE_BY_WORDS if words_only or (found.degraded and not found.partly) else SURE
     if max((hit.score for hit in found), default=0.0) < sure:
         return Reminder()
-    fit = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]
-    doubts, given = engine.doubts(fit), {memory.id for memory in fit}
+    strong = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]
+    doubts = engine.doubts(strong)
+    newer = engine.records.get([*set(doubts.values())], engine.audience(Filter()))
+    known = {memory.id: memory for memory in (*strong, *newer) if not memory.flags}
     room, now, lines, taken = budget - tokens_in(HEADING), engine.now(), [], []
-    for memory in fit:
-        newer = doubts.get(memory.id)
-        if newer in given:
-            continue
+    for memory in pairs_together(list(known.values()), doubts):
         where = f", from space {memory.space}" if memory.space != engine.spaces[0] else ""
-        line = entry("", memory, budget, now, where) + (f" (may be outdated by {newer})" if newer else "")
+        line = entry("", memory, budget, now, doubts.get(memory.id), where=where)
         if tokens_in(line + "\n") <= room:
             room -= tokens_in(line + "\n")
             lines.append(line)

@@ -5,20 +5,23 @@
     {"type": "link", "kind": "supersedes", …} one per link between them
 
 A line that holds only `content` (and any field of a new memory) is imported as a new memory, so that lists made by
-hand or by other programs come in the same way.
+hand or by other programs come in the same way. Each line is imported once, however often a file is: one with an id is
+known by it, another by its text, user, kind and topic, and by its time if it names one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.engine import access
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.values import plain_json
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
@@ -36,7 +39,7 @@ from scrubjay.values.memory import (
     Status,
 )
 from scrubjay.values.suggestions import required
-from scrubjay.values.times import iso, parse_time, read_time
+from scrubjay.values.times import iso, milliseconds, parse_time, read_time
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -87,7 +90,7 @@ def line_of(memory: Memory) -> dict[str, Any]:
 
 
 def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None) -> Imported:
-    """Take lines in, a transaction per batch; ids already here are left alone, so a broken-off import goes on.
+    """Take lines in, a transaction per batch; what is already here is left alone, so a broken-off import goes on.
 
     :raises InvalidInput: naming the line; what came before it stays
     """
@@ -98,7 +101,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
         fresh = {memory.id: (memory, text) for memory, text in zip(memories, texts, strict=True)}
         links = _new_links(engine, batch.links)
         try:
-            written = _add_unknown(engine, fresh, links, batch.ids)
+            written = _add_unknown(engine, fresh, links, batch)
         except KeyboardInterrupt:
             # It may have come while the disk was waited for. Some may be here without us, so all are looked for.
             if progress and fresh.keys() <= engine.known_ids([*fresh]) and not _new_links(engine, links):
@@ -117,20 +120,59 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
 
 
 def _add_unknown(
-    engine: Engine, fresh: dict[str, tuple[Memory, TextVectors]], links: Sequence[Link], ids: Set[str]
+    engine: Engine, fresh: dict[str, tuple[Memory, TextVectors]], links: Sequence[Link], batch: Batch
 ) -> int:
-    """Write these memories and take out of them those that are here already, which is looked for if they came with one
-    of these ids; how many links were written."""
+    """Write these memories and take out of them those that are here already; how many links were written."""
+
+    def check(tx: Transaction) -> None:
+        if repeated := _repeated(engine, tx, [memory for memory, _ in fresh.values()], batch.ids, batch.untimed):
+            raise BroughtMeanwhile(repeated)
+
     while True:
-        for known in engine.known_ids([one for one in fresh if one in ids]):
+        for known in engine.known_ids([one for one in fresh if one in batch.ids]):
             fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
         try:
             return engine.add_all(
-                [memory for memory, _ in fresh.values()], links, texts=[text for _, text in fresh.values()]
+                [memory for memory, _ in fresh.values()],
+                links,
+                texts=[text for _, text in fresh.values()],
+                check=check,
             )
+        except BroughtMeanwhile as brought:
+            for repeated in brought.ids:
+                del fresh[repeated]
         except (Conflict, QuotaExceeded):
-            if fresh.keys().isdisjoint(engine.known_ids([one for one in fresh if one in ids])):
+            if fresh.keys().isdisjoint(engine.known_ids([one for one in fresh if one in batch.ids])):
                 raise  # else another import has brought one since
+
+
+class BroughtMeanwhile(Exception):
+    """Another import, or the batch before this one, has brought some of these memories."""
+
+    def __init__(self, ids: Set[str]) -> None:
+        self.ids = ids
+
+
+def _repeated(engine: Engine, reads: Reads, memories: Sequence[Memory], ids: Set[str], untimed: Set[str]) -> set[str]:
+    """Those of these memories that came without an id and say what a memory that is here says, or one before them.
+
+    Only memories that the caller may see count: the number of lines that were already here must not tell of others.
+    """
+    fingerprints = {memory.id: intake.fingerprint(memory) for memory in memories}
+    wanted = {fingerprint for name, fingerprint in fingerprints.items() if name not in ids}
+    audience = access.audience_in(engine.caller, engine.spaces[:1])
+    here: dict[tuple[bytes, bytes | None, str, str | None], set[int]] = {}
+    for text in reads.history.texts(wanted, audience):
+        here.setdefault((text.fingerprint, text.hash, text.kind, text.topic), set()).add(text.created_at)
+    repeated = set()
+    for memory in memories:
+        fingerprint, created = fingerprints[memory.id], milliseconds(memory.created_at)
+        times = here.setdefault((fingerprint, sha256(memory.text.encode()).digest(), memory.kind, memory.topic), set())
+        of_archived = here.get((fingerprint, None, memory.kind, memory.topic), set())
+        if memory.id not in ids and (created in times | of_archived or (memory.id in untimed and times | of_archived)):
+            repeated.add(memory.id)
+        times.add(created)
+    return repeated
 
 
 def _new_links(engine: Engine, links: Sequence[Link]) -> list[Link]:
@@ -148,23 +190,28 @@ class Batch:
     links: Sequence[Link]
     last_line: int
     ids: Set[str]  # that lines have; no memory has one of those that are made here
+    untimed: Set[str]  # ids of the memories whose line has no time
 
 
 def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
     size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, size)):
-        memories, links, ids = _read(engine, batch)
-        read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids)
+        memories, links, ids, untimed = _read(engine, batch)
+        read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids, untimed=untimed)
         here = engine.known_ids([memory.id for memory in memories if memory.id in ids])
+        here |= _repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
         yield [memory for memory in memories if memory.id not in here], read
 
 
-def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[list[Memory], list[Link], set[str]]:
-    """Memories, links, and the ids that lines brought along."""
+def _read(
+    engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]
+) -> tuple[list[Memory], list[Link], set[str], set[str]]:
+    """Memories, links, the ids that lines brought along, and those of the memories whose line has no time."""
     memories: list[Memory] = []
     links: list[Link] = []
     ids: set[str] = set()
+    untimed: set[str] = set()
     caller = engine.caller
     reader = replace(engine, provenance=replace(engine.provenance, transport="import"))
     for number, line in engine.parts.embedding.giving_way(batch):
@@ -175,6 +222,8 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
                 memories.append(read_memory(reader, line, caller))
                 if line.get("id") is not None:
                     ids.add(memories[-1].id)
+                if line.get("created_at") is None:
+                    untimed.add(memories[-1].id)
             elif kind == "link":
                 links.append(read_link(line))
             elif kind != "scrubjay" or line.get("format") != FORMAT:
@@ -183,7 +232,7 @@ def _read(engine: Engine, batch: Sequence[tuple[int, Mapping[str, Any]]]) -> tup
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not a memory.", line=number) from error
-    return memories, links, ids
+    return memories, links, ids, untimed
 
 
 # --- values to JSON and back -----------------------------------------------------------------------------------------

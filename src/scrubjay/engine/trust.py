@@ -9,20 +9,25 @@ flagged: stored word for word, shown, and found by a filter. A policy may refuse
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
 from functools import cache, reduce
+from inspect import signature
 from itertools import count
-from math import log2
 from operator import or_
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
-from scrubjay.values.frozen import dataclass, replace
+from scrubjay.stores.promises.memories import Reads, Store, Transaction
+from scrubjay.text.secrets import masked, secrets_in
+from scrubjay.values.frozen import replace
 from scrubjay.values.letters import SENTENCES, normalised
-from scrubjay.values.memory import Memory
+from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
 
@@ -43,13 +48,17 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     :raises Unprocessable: if the policy refuses it
     """
     flags = [flag for flag in memory.flags if flag not in (SECRET, INSTRUCTION)]
-    if secrets is not Policy.OFF and (found := next(_secrets_of(memory), None)) is not None:
-        if secrets is Policy.REFUSE:
-            raise Unprocessable(f"The text contains what looks like {found.what}.", hint="Store it without the secret.")
-        if secrets is Policy.MASK:
-            memory = _masked_memory(memory)
-        flags.append(SECRET)
-    if instructions is not Policy.OFF and reads_like_instructions(f"{_own_title(memory)}\n{memory.text}"):
+    if secrets is not Policy.OFF:
+        found = set[tuple[str, str]]()
+        clean = without_secrets(memory, found)
+        if found:
+            if secrets is Policy.REFUSE:
+                raise refused(*found)
+            memory = _without_their_traces(clean, found) if secrets is Policy.MASK else memory
+            flags.append(SECRET)
+    if instructions is not Policy.OFF and reads_like_instructions(
+        "\n".join((_own_title(memory), memory.text, *memory.also))
+    ):
         if instructions is Policy.REFUSE:
             raise Unprocessable(
                 "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."
@@ -58,14 +67,9 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))
 
 
-def _secrets_of(memory: Memory) -> Iterator[Found]:
-    for text in _texts_of(memory):
-        yield from secrets_in(text)
-
-
-def _texts_of(memory: Memory) -> Iterator[str]:
-    texts = (memory.content, _own_title(memory), *_texts_in(memory.detail), *_texts_in(memory.metadata))
-    return filter(None, texts)
+def refused(*found: tuple[str, str]) -> Unprocessable:
+    kind, _ = min(found)
+    return Unprocessable(f"The text contains what looks like {kind}.", hint="Store it without the secret.")
 
 
 def _own_title(memory: Memory) -> str:
@@ -73,240 +77,156 @@ def _own_title(memory: Memory) -> str:
     return "" if memory.content.startswith(memory.title.removesuffix("...")) else memory.title
 
 
-def _texts_in(value: Any, name: str = "") -> Iterator[str]:
-    """Every text inside, each with the name that it is kept under: `{"password": "…"}` is one by its name."""
-    if isinstance(value, str):
-        yield f"{name}={value}" if name else value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _texts_in(inner, str(key))
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts_in(inner, name)
-
-
-def _masked_memory(memory: Memory) -> Memory:
-    secrets = {text[one.start : one.end] for text in _texts_of(memory) for one in secrets_in(text)}
-    title = masked(memory.title)
-    for secret in secrets:  # as such it may not look like one
+def _without_their_traces(memory: Memory, found: set[tuple[str, str]]) -> Memory:
+    """Without these secrets in what is so short that they do not look like secrets there."""
+    title, secrets = memory.title, {secret for _, secret in found}
+    for secret in secrets:
         title = title.replace(secret, "[masked]")
-    return replace(
-        memory,
-        content=masked(memory.content),
-        title=title,
-        tags=tuple([tag for tag in memory.tags if not any(secret in tag for secret in secrets)]),
-        detail=_masked_value(memory.detail),
-        metadata=_masked_value(memory.metadata),
-    )
+
+    def kept(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(text for text in texts if "masked" not in text and not any(secret in text for secret in secrets))
+
+    return replace(memory, title=title, tags=kept(memory.tags), also=kept(memory.also))
 
 
-def _masked_value(value: Any, name: str = "") -> Any:
-    if isinstance(value, str):
-        text = masked(f"{name}={value}" if name else value)
-        return text.removeprefix(f"{name}=") if name else text
-    if isinstance(value, Mapping):
-        return {key: _masked_value(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked_value(inner, name) for inner in value]
-    return value
-
-
-# --- secrets ---------------------------------------------------------------------------------------------------------
+# --- secrets in whatever is written ----------------------------------------------------------------------------------
 #
-# Keys, tokens, passwords, card numbers; examples and placeholders are none. Every shape has a few letters that must be
-# in the text before it is looked for, and bounded parts: so most texts cost nothing, and time grows with the text and
-# no faster.
+# What they look like is told in `text/secrets.py`; here is where they are looked for. Every text of every value that a
+# transaction is given goes through `without_secrets` before it becomes a row (`guarded`): whoever adds a table or a
+# field has nothing to do for it. What is filled in from a memory's text needs the text without its secrets earlier,
+# and its flag, so `check_trust` looks at a memory when it comes in.
+
+# Fields that tell one thing from others: what takes a secret's place there has to, too.
+NAMES = frozenset({
+    "id", "ids", "alias", "aliases", "caller", "conversation", "conversation_id", "holder", "key", "memory", "message",
+    "name", "named", "path", "paths", "reply_to", "section", "session_id", "topic", "user", "user_id",
+})  # fmt: skip
+SPACES = frozenset({"space", "spaces"})  # are there, or are refused when they are created: they have no other name
+AS_JSON = frozenset({"result", "ours", "theirs"})  # fields that hold values written as JSON
+# The store's own secrets, and addresses that only work with theirs.
+OWN = frozenset({"fact", "set_fact", "put_endpoint", "remove_endpoint"})
+# No caller waits for their outcome, or the text was accepted before: they are masked where others are refused.
+PORTS = frozenset({*Reads.__annotations__, *Transaction.__annotations__, "tally"})
+UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate", "restate", "reword"})
+
+Value = TypeVar("Value")
+ID_LENGTH = len(new_id())
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A secret in a text: what it is, and where."""
+def without_secrets(value: Value, found: set[tuple[str, str]], field: str = "", label: str = "") -> Value:
+    """The value with the secrets in all its texts masked, and what was found; itself if nothing was.
 
-    what: str
-    start: int
-    end: int
-
-
-# What a text must hold at least one of to be looked at closely, and the shape; its group is the secret itself.
-SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
-    "an AWS access key": (
-        ("AKIA", "ASIA", "ABIA", "ACCA"),
-        r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})\b",
-    ),
-    "a GitHub token": (
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-        r"\b(gh[pousr]_[A-Za-z0-9]{36,255})\b",
-    ),
-    "a fine-grained GitHub token": (("github_pat_",), r"\b(github_pat_[A-Za-z0-9_]{22,255})\b"),
-    "a GitLab token": (
-        ("glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glsoat-"),
-        r"\b(gl(?:pat|ptt|dt|rt|cbt|soat)-[A-Za-z0-9_-]{20,64})\b",
-    ),
-    "a Slack token": (("xox",), r"\b(xox[abeoprs]-[A-Za-z0-9-]{10,250})\b"),
-    "a Slack app token": (("xapp-",), r"\b(xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{32,})\b"),
-    "a Slack webhook": (
-        ("hooks.slack.com",),
-        r"(https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9+/]{30,90})",
-    ),
-    "a Discord webhook": (("/api/webhooks/",), r"(https://discord(?:app)?\.com/api/webhooks/\d{15,20}/[\w-]{60,80})"),
-    "a Stripe key": (("k_live_",), r"\b([rs]k_live_[A-Za-z0-9]{16,99})\b"),
-    "a webhook signing secret": (("whsec_",), r"\b(whsec_[A-Za-z0-9+/]{24,64})"),
-    "an Anthropic key": (("sk-ant-",), r"\b(sk-ant-[A-Za-z0-9_-]{24,200})"),
-    "an OpenAI key": (("sk-",), r"\b(sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,200})"),
-    "a Google API key": (("AIza",), r"\b(AIza[A-Za-z0-9_-]{35})(?![A-Za-z0-9_-])"),
-    "a Google OAuth token": (("ya29.",), r"\b(ya29\.[A-Za-z0-9_-]{20,300})"),
-    "a Google client secret": (("GOCSPX-",), r"\b(GOCSPX-[A-Za-z0-9_-]{24,40})"),
-    "an npm token": (("npm_",), r"\b(npm_[A-Za-z0-9]{36})\b"),
-    "a PyPI token": (("pypi-",), r"\b(pypi-[A-Za-z0-9_-]{50,300})"),
-    "a Hugging Face token": (("hf_",), r"\b(hf_[A-Za-z]{30,60})\b"),
-    "a SendGrid key": (("SG.",), r"\b(SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64})"),
-    "a Mailgun key": (("key-",), r"\b(key-[0-9a-f]{32})\b"),
-    "a Mailchimp key": (("-us",), r"\b([0-9a-f]{32}-us\d{1,2})\b"),
-    "a Twilio key": (("SK",), r"\b(SK[0-9a-f]{32})\b"),
-    "a Telegram bot token": ((":AA",), r"\b(\d{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
-    "a Discord token": ((".",), r"([MNO](?<!\w[MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})\b"),
-    "a DigitalOcean token": (("_v1_",), r"\b(do[opr]_v1_[0-9a-f]{64})\b"),
-    "a Shopify token": (
-        ("shpat_", "shpca_", "shppa_", "shpss_"),
-        r"\b(shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32})\b",
-    ),
-    "a Square token": (("sq0",), r"\b(sq0(?:atp|csp)-[A-Za-z0-9_-]{22,43})"),
-    "a Databricks token": (("dapi",), r"\b(dapi[0-9a-f]{32}(?:-\d)?)\b"),
-    "a Linear key": (("lin_api_",), r"\b(lin_api_[A-Za-z0-9]{32,48})\b"),
-    "a Notion token": (
-        ("secret_", "ntn_"),
-        r"\b((?:secret|ntn)_[A-Za-z0-9]{40,50})\b",
-    ),
-    "a Grafana token": (
-        ("glsa_", "glc_"),
-        r"\b(gl(?:sa|c)_[A-Za-z0-9+/=_]{30,400})",
-    ),
-    "a New Relic key": (("NRAK-",), r"\b(NRAK-[A-Z0-9]{27})\b"),
-    "a Vault token": (
-        ("hvb.", "hvs.", "hvr."),
-        r"\b(hv[bsr]\.[A-Za-z0-9_-]{24,200})",
-    ),
-    "a Docker token": (("dckr_pat_",), r"\b(dckr_pat_[A-Za-z0-9_-]{24,40})"),
-    "a Terraform token": ((".atlasv1.",), r"\b([A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,80})"),
-    "a Doppler token": (("dp.",), r"\b(dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9.]{40,60})\b"),
-    "a Postman key": (("PMAK-",), r"\b(PMAK-[0-9a-f]{24}-[0-9a-f]{34})\b"),
-    "a Figma token": (("figd_",), r"\b(figd_[A-Za-z0-9_-]{40,50})"),
-    "an age key": (("AGE-SECRET-KEY-",), r"\b(AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58})\b"),
-    "an Azure storage key": (("Key=",), r"(?i:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,88}={0,2})"),
-    "an Azure signature": (("sig=",), r"[?&]sig=([A-Za-z0-9%]{40,120})"),
-    "a JSON web token": (("eyJ",), r"\b(eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{16,1000})"),
-    "an authorization header": (
-        ("uthorization", "AUTHORIZATION"),
-        r"(?i:\bauthorization['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:bearer|basic|token)\s{1,3})([A-Za-z0-9._~+/=-]{16,2000})",
-    ),
-    "a password in an address": (
-        ("://",),
-        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"]{0,80}:([^\s:/@'\"]{4,120})@[\w.-]{1,200}",
-    ),
-    "a private key": (
-        ("PRIVATE KEY",),
-        r"(-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:[A-Za-z0-9+/=\s:,.()]{40,20000}-----END (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-        r"|[A-Za-z0-9+/=\s]{40,20000}))",
-    ),
-    # A name that says what it is, a sign of assignment, and a value in one piece.
-    "a secret by its name": (
-        ("ass", "ASS", "wd", "WD", "ecret", "ECRET", "ey", "EY", "oken", "OKEN", "contras", "Contras", "wort", "WORT"),
-        r"(?i:(?:passwor[dt]|passwd|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key"
-        r"|passphrase|contraseña|mot de passe|kennwort)['\"]?"
-        r"\s{0,3}(?::=|=>|[:=]|\bis\b(?:\s(?:always|still|now)\b)?|\blautet\b|\bist\b)\s{0,3}['\"`]?)([^\s'\"`,;<>()\[\]{}]{8,200})",
-    ),
-    "a recovery code": (
-        ("ecovery", "ECOVERY"),
-        r"(?i:\brecovery codes?\b[^\n]{0,20}?[:=]?\s{0,3})((?:[a-z0-9]{4,5}-){2,7}[a-z0-9]{4,5})\b",
-    ),
-}
-COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
-PLACE = {what: place for place, what in enumerate(SHAPES)}
-# By a sign that few texts hold: without it none of its letters need to be looked for.
-ANCHORS: dict[str, list[tuple[str, str]]] = {sign: [] for sign in ("_", "-", ".", ":", "/", "=", "")}
-for _what, (_anchors, _) in SHAPES.items():
-    for _anchor in _anchors:
-        ANCHORS[next(sign for sign in ANCHORS if sign in _anchor)].append((_anchor, _what))
-# Looking back behind the first digit, not before it, lets the search leap from digit to digit.
-CARD = re.compile(r"\d(?<![\d.-]\d)(?:[ -]?\d){12,18}(?![\d.-])")
-NAMED = "a secret by its name"
-# One of these is in each, in whatever case.
-NAMES = ("passw", "pwd", "secret", "key", "token", "passphrase", "contrase", "mot de passe", "kennwort")
-WORDY = frozenset({"a private key", "a password in an address", NAMED, "a recovery code"})
-PLACEHOLDER = re.compile(
-    r"(?i)example|x{4,}|\*{3,}|\.{3}|…|your|placeholder|changeme|change_me|dummy|redacted|sample|test_?key|abcdef|12345678"
-    r"|not[-_]?real|\$\{?\w|%\(|process\.env|os\.environ|getenv|settings\.|config\.|secrets?\.|vault:|<|fake|todo|none|null"
-)
+    `field` is the field or parameter that holds it, `label` the key of a mapping: `{"password": "…"}` is one by its key.
+    """
+    inner: Any = value
+    if isinstance(inner, str):
+        return (
+            value
+            if isinstance(inner, Enum) or field in SPACES
+            else cast("Value", _masked_text(inner, found, field, label))
+        )
+    if isinstance(inner, Mapping):
+        pairs = {
+            without_secrets(key, found): without_secrets(one, found, field, str(key)) for key, one in inner.items()
+        }
+        return value if pairs == inner else cast("Value", pairs)
+    if isinstance(inner, list | tuple | set | frozenset):
+        parts = [without_secrets(one, found, field, label) for one in inner]
+        if all(one is other for one, other in zip(parts, inner, strict=True)):
+            return value
+        return cast("Value", type(inner)(*parts) if hasattr(inner, "_fields") else type(inner)(parts))
+    return cast("Value", _masked_fields(inner, found)) if is_dataclass(inner) else value
 
 
-def secrets_in(text: str) -> Iterator[Found]:
-    """What looks like a real secret, in no particular order; placeholders and examples are passed over."""
-    for what in _shapes_due(text):
-        for found in COMPILED[what].finditer(text):
-            if _is_real(what, found[1]):
-                yield Found(what, found.start(1), found.end(1))
-    for found in CARD.finditer(text):
-        digits = re.sub(r"\D", "", found[0])
-        if _is_card(digits):
-            yield Found("a card number", found.start(), found.end())
+def _masked_fields(value: Any, found: set[tuple[str, str]]) -> Any:
+    skipped = {"title"} if isinstance(value, Memory) and not _own_title(value) else set()
+    held = {one.name: getattr(value, one.name) for one in fields(value) if one.init and one.name not in skipped}
+    changed = {name: clean for name, one in held.items() if (clean := without_secrets(one, found, name)) is not one}
+    if changed and skipped:
+        changed["title"] = without_secrets(value.title, found)
+    return replace(value, **changed) if changed else value
 
 
-def _shapes_due(text: str) -> list[str]:
-    """Those whose letters are in the text, in their order."""
-    due = {what for sign, anchors in ANCHORS.items() if sign in text for anchor, what in anchors if anchor in text}
-    if NAMED in due:  # half of all long texts have such letters, as in `they` and `class`, and its pattern cannot leap
-        folded = text.casefold()
-        if not any(name in folded for name in NAMES):
-            due.remove(NAMED)
-    return sorted(due, key=PLACE.__getitem__)
+def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str) -> str:
+    if len(text) == ID_LENGTH and text.startswith("mem_"):  # a search reads hundreds by their ids
+        return text
+    if field in AS_JSON and text[:1] in ("{", "["):
+        read = json.loads(text)
+        clean = without_secrets(read, found)
+        return text if clean == read else json.dumps(clean, ensure_ascii=False)
+    whole = f"{label}={text}" if label else text
+    secrets = {(one.what, whole[one.start : one.end]) for one in secrets_in(whole)}
+    if not secrets:
+        return text
+    found |= secrets
+    return masked(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
 
 
-def masked(text: str) -> str:
-    """The text with its secrets replaced by what they were."""
-    for found in sorted(secrets_in(text), key=lambda one: -one.start):
-        if "[masked" not in text[found.start : found.end]:
-            text = f"{text[: found.start]}[masked: {found.what}]{text[found.end :]}"
-    return text
+def checked_text(text: str, secrets: Policy) -> str:
+    """A single text, masked; :raises Unprocessable: if the policy refuses it"""
+    found = set[tuple[str, str]]()
+    clean = without_secrets(text, found)
+    if found and secrets is Policy.REFUSE:
+        raise refused(*found)
+    return clean
 
 
-def _is_real(what: str, value: str) -> bool:
-    if PLACEHOLDER.search(value):
-        return False
-    if what == NAMED:
-        return _could_be_password(value)
-    if what in WORDY:
-        return len(set(value)) >= 4
-    # Random letters differ: a run of one letter or a word in capitals is someone's example.
-    return len(set(value)) >= 8 and _bits_per_letter(value) >= 2.8
+def guarded(records: Store, secrets: Policy) -> Store:
+    """The store, with every text that is given to it checked, as the policy says; reads ask for what was written."""
+    return cast("Store", _GuardedStore(records, secrets))
 
 
-def _could_be_password(value: str) -> bool:
-    """A value that no sentence would hold: at least two kinds of signs, not a word, not a number, not a path."""
-    kinds = sum(
-        any(test(sign) for sign in value)
-        for test in (str.islower, str.isupper, str.isdigit, lambda sign: not sign.isalnum())
-    )
-    core = value.strip(".,:;!?")
-    return (
-        kinds >= 2
-        and len(core) >= 8
-        and not re.fullmatch(r"[A-Za-z]?[a-z'-]+[.,:;!?]*|[\d.,:/-]+|\S*/\S*|\w+\.\w+\S*", value)
-    )
+class _Guarded:
+    """A part of a store, or a transaction: its methods are given values without secrets."""
+
+    def __init__(self, inner: Any, secrets: Policy, tx: Transaction | None = None) -> None:
+        self._inner, self._secrets, self._tx = inner, secrets, tx
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self._inner, name)
+        if not callable(inner) and name in PORTS:
+            return _Guarded(inner, self._secrets, self._tx)
+        if not callable(inner) or name in OWN:
+            return inner
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = signature(inner).bind(*args, **kwargs)
+            for parameter, value in given.arguments.items():
+                given.arguments[parameter] = self._clean(value, name, parameter)
+            return inner(*given.args, **given.kwargs)
+
+        return call
+
+    def _clean(self, value: Any, method: str, parameter: str) -> Any:
+        found = set[tuple[str, str]]()
+        clean = without_secrets(value, found, parameter if parameter != "kwargs" else "")
+        if not found:
+            return value
+        if self._tx is not None and isinstance(value, Memory):
+            clean = self._as_it_was(value, clean, self._tx)
+            if clean == value:
+                return value
+        if self._secrets is Policy.REFUSE and self._tx is None:
+            return value
+        if (self._secrets is Policy.REFUSE and method not in UNANSWERED) or (method, parameter) == ("create", "name"):
+            raise refused(*found)
+        if isinstance(clean, Memory) and SECRET not in clean.flags:
+            return replace(clean, flags=(*clean.flags, SECRET))
+        return clean
+
+    def _as_it_was(self, memory: Memory, clean: Memory, tx: Transaction) -> Memory:
+        """What was stored under another policy stays as it is until it is changed, so that it can be forgotten."""
+        for known in tx.get([memory.id], EVERYTHING):
+            names = [one.name for one in fields(memory) if getattr(known, one.name) == getattr(memory, one.name)]
+            return replace(clean, **{name: getattr(memory, name) for name in names})
+        return clean
 
 
-def _is_card(digits: str) -> bool:
-    """Of a card's length and beginning, with a right check digit (Luhn), and not one that every manual prints."""
-    if not (13 <= len(digits) <= 19 and digits[0] in "23456" and len(set(digits)) >= 4):
-        return False
-    if digits.startswith(("4111", "4242", "5555", "378282", "601111")):
-        return False
-    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
-    return sum(number - 9 * (number > 9) for number in doubled) % 10 == 0
-
-
-def _bits_per_letter(value: str) -> float:
-    return -sum(count / len(value) * log2(count / len(value)) for count in Counter(value).values())
+class _GuardedStore(_Guarded):
+    @contextmanager
+    def writing(self, *, timeout_seconds: float | None = None) -> Iterator[Transaction]:
+        with self._inner.writing(timeout_seconds=timeout_seconds) as tx:
+            yield cast("Transaction", _Guarded(tx, self._secrets, tx))
 
 
 # --- instructions ----------------------------------------------------------------------------------------------------

@@ -64,8 +64,10 @@ class Bytes:
 
 
 class Folder:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, private: bool = False) -> None:
+        """`private`: what is made here is for this user only, whatever the umask says."""
         self.root = Path(os.path.realpath(root))
+        self._file_mode, self._folder_mode = (0o600, 0o700) if private else (0o666, 0o777)
 
     # --- does it exist ---
 
@@ -84,7 +86,8 @@ class Folder:
         :raises StorageError: if they cannot be created
         """
         with failures():
-            self.root.mkdir(parents=True, exist_ok=True)
+            for place in (self.root.parent, self.root):
+                place.mkdir(self._folder_mode, parents=True, exist_ok=True)
             if not self.root.is_dir():
                 raise NotADirectoryError
             if (known := self.identity()) is not None:
@@ -224,12 +227,12 @@ class Folder:
         for place in reversed([place for place in missing if place.is_relative_to(self.root)]):
             if os.path.realpath(place.parent) != str(place.parent):
                 raise StorageError("A file's folder is a link to somewhere else.")
-            place.mkdir(exist_ok=True)
+            place.mkdir(self._folder_mode, exist_ok=True)
             sync_folder(place.parent)
 
     def _replace(self, place: Path, data: bytes, *, over: bool) -> None:
         draft = place.with_name(f"{DRAFT}{random_suffix()}")
-        replace_file(place, data, mode=0o666, draft=draft, put=os.replace if over else _publish)
+        replace_file(place, data, mode=self._file_mode, draft=draft, put=os.replace if over else _publish)
 
 
 TOO_LARGE = f"It is too large (maximum {MAX_BYTES:,} bytes)."

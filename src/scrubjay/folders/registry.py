@@ -62,6 +62,7 @@ class Registry:
         self.walk_seconds = walk_seconds
         self.lock = FolderLock(home / "folders.lock")
         self._file = folder / FILE
+        self._home = Path(os.path.realpath(home))
         self._base = home / "stores"
         self._project = project
         self._seen: tuple[str, dict[str, Registered]] | None = None
@@ -76,6 +77,10 @@ class Registry:
             found.setdefault(self._project.name, self._project)
         found.setdefault(DEFAULT_SPACE, self.usual(DEFAULT_SPACE))
         return dict(sorted(found.items()))
+
+    def folder_of(self, store: Registered) -> Folder:
+        """Its files; those under our own home are for this user only, as the store in one file is."""
+        return Folder(store.path, private=Path(os.path.realpath(store.path)).is_relative_to(self._home))
 
     def there(self) -> list[str]:
         """The spaces that have a folder on disk; fast, and none if the registry cannot be read."""

@@ -14,9 +14,9 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.trust import secrets_in
 from scrubjay.machine.projects import project_root, project_space
 from scrubjay.machine.suggestions import Suggestions
+from scrubjay.text.secrets import secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,10 +1,11 @@
 """`scrubjay hook MOMENT`: what a client runs at the start of a session, for a prompt, before it compacts, at the end.
 
     stdin: JSON of the client ──> ask a server that is running ──> else by words, here ──> stdout: JSON for the client
-                                              └──────────── 0.3 seconds for all of it ────────────┘
+                                              └──── 0.3 seconds for all of it, 2 at the start ────┘
 
 A hook must never hold up or break someone's session: whatever happens it ends in time, with status 0, and has written
-either a complete answer or nothing. It starts no model, no server and no process. `scrubjay hooks log` shows what it
+either a complete answer or nothing; at a session's start, where nothing would pass for an empty memory, that it was
+late. It starts no model, no server and no process. `scrubjay hooks log` shows what it
 gave.
 
 Every prompt pays for what is imported here, so that is little.
@@ -24,24 +25,27 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 DEADLINE_SECONDS = 0.3
+SESSION_SECONDS = 2.0  # for a session's start, which happens once
 SERVER_SHARE = 0.5  # of these; enough is left to look by words
 GRACE_SECONDS = 0.05  # beyond these, for writing the answer and the log: a disk or a client may stall
 LARGEST = 1_000_000  # bytes of input
+LATE = "Memory did not answer in time, so nothing of it is told here. The brief tool of scrubjay tells it."
 MOMENTS = ("session-start", "prompt", "pre-compact", "session-end")
 HELP = """\
 Usage: scrubjay hook session-start|prompt|pre-compact|session-end [OPTIONS]
 
   What a client's hooks run; `scrubjay install CLIENT --hooks` adds them.
 
-  Reads the client's JSON on standard input and answers within 0.3 seconds, or
-  not at all. Always exits with 0.
+  Reads the client's JSON on standard input and answers within 0.3 seconds (at
+  the start of a session within 2), or says nothing; at the start it says that
+  it was late. Always exits with 0.
 
 Options:
   --client NAME       Who asks, for the log.
   --space NAME        The current space. Default: auto, the repository's.
   --only              Read that space only, not every space.
   --home FOLDER       Where memories are kept. Default: your data folder.
-  --deadline SECONDS  Most time to take. Default: 0.3.
+  --deadline SECONDS  Most time to take. Default: 0.3; 2 for session-start.
   --help              Show this message.
 
 Examples:
@@ -60,7 +64,8 @@ class Hook:
         self.space = options.get("--space", "auto")
         self.only = "--only" in options
         self.home = options.get("--home")
-        self.seconds = seconds_of(options.get("--deadline", ""))
+        usual = SESSION_SECONDS if self.moment == "session-start" else DEADLINE_SECONDS
+        self.seconds = seconds_of(options.get("--deadline", ""), usual)
         self.given: dict[str, Any] = {}
         self.gave: dict[str, Any] = {"how": "nothing"}
         self.log: str | None = None  # the file, as soon as it is known
@@ -72,7 +77,7 @@ class Hook:
     def watch(self) -> None:
         """End in time, whatever the other thread is waiting for; if it is writing, that gets a moment more."""
         time.sleep(max(0.0, self.left()))
-        self.leave("", gave={"how": "late"})
+        self.leave(shaped(self, LATE) if self.moment == "session-start" else "", gave={"how": "late"})
 
     def leave(self, answer: str, gave: dict[str, Any] | None = None) -> NoReturn:
         """Write and end. Only one thread writes; the other one ends the process if that takes too long."""
@@ -102,11 +107,11 @@ def options_in(arguments: list[str]) -> dict[str, str]:
     return found
 
 
-def seconds_of(text: str) -> float:
+def seconds_of(text: str, usual: float) -> float:
     try:
         return min(600.0, max(0.0, float(text)))
     except ValueError:
-        return DEADLINE_SECONDS
+        return usual
 
 
 def main(arguments: list[str]) -> NoReturn:

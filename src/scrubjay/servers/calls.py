@@ -37,6 +37,7 @@ Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol send
 
 MAX_CLIENT_NAME = 100
 KEY = "scrubjay/idempotency-key"  # in the _meta of an MCP call: do this write only once
+NOTICES = "scrubjay/notices"  # in the _meta of a reply: what was not done in time, and what came of it since
 IF_VERSION = "scrubjay/if-version"  # make this change only to that version
 
 

@@ -46,7 +46,7 @@ MEMORY = (
     "final",
     "status", "source", "access_level", "supersedes", "superseded_by", "client", "caller", "transport", "dialect",
     "fingerprint", "content_hash", "content_length", "topic", "topic_key", "path", "title", "flags", "tags",
-    "auto_tags", "metadata", "detail", "content",
+    "auto_tags", "also", "former_also", "metadata", "detail", "content",
 )  # fmt: skip
 
 CLOCK = Table("clock", ("clock",))
@@ -79,6 +79,7 @@ TABLES = (
     VECTORS,
     Table("second_vectors", ("space", "memory", "part", "model", "vector")),
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
+    Table("owed", ("memory", "user", "client")),
     Table(
         "links",
         ("number", "kind", "source", "target", "score", "state", "given", "reason", "created_at", "hlc", "origin"),
@@ -99,6 +100,7 @@ TABLES = (
             "transport",
             "dialect",
             "reason",
+            "credential",
         ),
     ),
     Table("recalls", ("number", "at", "space", "user", "client", "memories")),
@@ -109,7 +111,9 @@ TABLES = (
     ),
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
-    Table("acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason")),
+    Table(
+        "acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason", "credential")
+    ),
     Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
     Table("outbox", ("space", "memory", "version")),
     Table("sections", ("space", "path", "description")),

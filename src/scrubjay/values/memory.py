@@ -18,6 +18,8 @@ from scrubjay.values.letters import normalised
 
 MAX_CONTENT = 50_000  # code points, in every dialect
 MAX_LIMIT = 1_000  # items of one answer
+MAX_PHRASES, MAX_PHRASE = 6, 80  # under which a memory may be looked for; characters of each
+MAX_WORDINGS, MAX_WORDING = 4, 200  # the same of a question's other wordings
 DEFAULT_SPACE = "default"
 LOCAL_USER = "local"
 
@@ -178,6 +180,8 @@ class Act:
     client: str = ""
     transport: str = ""
     reason: str | None = None
+    credential: str | None = None  # with which it was done
+    credential_by: str | None = None  # who made that credential, perhaps in another's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +276,7 @@ class NewMemory:
     topic: str | None = None
     category: Category | None = None
     tags: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # phrases under which somebody may look for it
     importance: float | None = None
     confidence: float = 1.0
     source: Source = Source.EXTRACTED
@@ -305,6 +310,7 @@ class Memory:
     category: Category
     tags: tuple[str, ...] = ()  # what a client gave
     auto_tags: tuple[str, ...] = ()  # what intake found
+    also: tuple[str, ...] = ()  # phrases under which somebody may look for it; never shown as its text
     importance: float
     confidence: float = 1.0
     source: Source = Source.EXTRACTED
@@ -360,14 +366,25 @@ class Memory:
         return f"{self.text}\n\n(decision; {outcome}: {reason})" if reason else f"{self.text}\n\n(decision; {outcome})"
 
     @property
+    def phrases(self) -> str:
+        """The phrases of `also` as the line that is embedded and indexed below the text."""
+        return "; ".join(self.also)
+
+    @property
     def embeddable(self) -> str:
-        """What is embedded: a decision's topic says what it is about."""
-        return f"{self.topic}\n{self.text}" if self.topic else self.text
+        """What is embedded: a decision's topic says what it is about, and the phrases how it may be asked for."""
+        text = f"{self.topic}\n{self.text}" if self.topic else self.text
+        return f"{text}\n{self.phrases}" if self.also else text
 
     @property
     def name(self) -> str:
         """What its own dialect calls it: decisions and checkpoints have an id that people can read."""
         return str(self.detail.get("name") or self.id)
+
+
+def all_phrases(*memories: Memory) -> tuple[str, ...]:
+    """The phrases of memories that become one: as many as a memory can have, those of the first one first."""
+    return tuple(dict.fromkeys(phrase for memory in memories for phrase in memory.also))[:MAX_PHRASES]
 
 
 def text_of(content: str, detail: Mapping[str, Any]) -> str:
@@ -418,6 +435,17 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormerPhrases:
+    """The phrases that a memory had before they alone were changed, which makes no version."""
+
+    also: tuple[str, ...]
+    replaced_at: datetime
+    replaced_by: str  # the user whose change it was
+    reason: str | None = None
+    hlc: int  # of the change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One change: who did what to which memory. Ids and field names only, never content."""
 
@@ -430,6 +458,7 @@ class Event:
     user: str
     provenance: Provenance = Provenance()
     reason: str | None = None
+    credential: str | None = None  # with which it was done, for the audit; feeds leave it out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -626,6 +655,7 @@ class Query:
     """A question to memory."""
 
     text: str
+    also: tuple[str, ...] = ()  # other wordings of the question
     limit: int = 10
     offset: int = 0
     filter: Filter = Filter()
@@ -633,6 +663,11 @@ class Query:
     words_only: bool = False
     explain: bool = False
     weights: Weights | None = None  # say, or rank by, a weighted sum of several factors instead of score alone
+
+    @property
+    def joined(self) -> str:
+        """The question with its other wordings: what is embedded, and whose words are looked for."""
+        return "\n".join((self.text, *self.also))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -723,7 +758,8 @@ class Period(NamedTuple):
 class Explanation:
     """Why a memory was found."""
 
-    words: tuple[str, ...] = ()  # words of the query that it contains
+    words: tuple[str, ...] = ()  # words of the query and its other wordings that it contains
+    wordings: tuple[str, ...] = ()  # those other wordings of which it contains a word
     word_score: float = 0.0  # share of the query's distinctive words found, 0..1
     cosine: float | None = None
     similarity: float = 0.0  # calibrated
@@ -816,6 +852,7 @@ class Stored:
     same: tuple[str, ...] = ()  # ids of those candidates that say the same as the new one
     degraded: str | None = None  # why it is found by words only for now, if so
     links: int = 0  # made with it, given and found
+    compared: bool = True  # False: there was no time to compare it with earlier ones, so it is done in the background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -877,8 +914,12 @@ class Forgotten:
 
 
 def topic_key(topic: str) -> str:
-    """The same for spellings that differ only in case, width or white space."""
-    return " ".join(normalised("NFKC", topic).casefold().split())
+    """The same for spellings that differ only in case, width, or in runs of spaces, `_` and `-`."""
+    plain = normalised("NFKC", topic).casefold()
+    return " ".join(plain.translate(TOPIC_JOINTS).split()) or plain
+
+
+TOPIC_JOINTS = dict.fromkeys(map(ord, "_-\u2010\u2013\u2014"), " ")
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

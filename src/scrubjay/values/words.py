@@ -99,21 +99,21 @@ def passages(text: str) -> list[str]:
     return [*found, text[start:]]
 
 
-def found_by(memory: Memory) -> str:
-    """What a memory's words come from: its text, its topic or title unless the text begins with that, and of its path
-    and tags what neither holds."""
-    return found_by_parts(memory.text, memory.topic or memory.title, memory.path, memory.tags)
+def found_by(memory: Memory) -> list[str]:
+    """The passages that a memory's words come from: of its text, its topic or title unless the text begins with that,
+    and of its path and tags what neither holds; each with the phrases of `also`."""
+    return found_by_parts(memory.text, memory.topic or memory.title, memory.path, memory.tags, memory.phrases)
 
 
-def found_by_parts(text: str, heading: str, path: str, tags: tuple[str, ...]) -> str:
+def found_by_parts(text: str, heading: str, path: str, tags: tuple[str, ...], phrases: str) -> list[str]:
     """The same of a memory that is not made."""
     text = text if text.startswith(heading) else f"{heading}\n{text}"
     path = "" if path.startswith(MADE_PATHS) else path
-    if not path and not tags:
-        return text
-    known = text.casefold()
-    names = [name for name in (*path.split("/"), *tags) if name and name.casefold() not in known]
-    return "\n".join((text, " ".join(names))) if names else text
+    if path or tags:
+        known = text.casefold()
+        names = [name for name in (*path.split("/"), *tags) if name and name.casefold() not in known]
+        text = "\n".join((text, " ".join(names))) if names else text
+    return [f"{passage}\n{phrases}" for passage in passages(text)] if phrases else passages(text)
 
 
 def indexed(text: str) -> str:

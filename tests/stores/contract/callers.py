@@ -170,6 +170,25 @@ class CallersContract:
             Act(at=later(2), user="local", action="credential revoked", subject="key_1", reason="lost")
         ]
 
+    def test_the_audit_says_with_which_credential_and_who_made_it(self, store: Store) -> None:
+        with store.writing() as tx:
+            tx.callers.add(a_credential(created_by="olga"), None)
+            event = Event(space="default", at=NOW, action="stored", user="alice", credential="key_1")
+            tx.history.record_each(event, ["mem_1"])
+            tx.history.record(replace(event, at=later(1), action="updated"))
+            tx.callers.note(Act(at=later(2), user="alice", action="signed in", credential="key_1"))
+            tx.history.record(Event(space="default", at=later(3), action="pruned", user="local"))
+
+        acts = store.callers.acts(ActFilter(), limit=10)
+
+        assert [(act.action, act.credential, act.credential_by) for act in acts] == [
+            ("pruned", None, None),
+            ("signed in", "key_1", "olga"),
+            ("updated", "key_1", "olga"),
+            ("stored", "key_1", "olga"),
+        ]
+        assert {event.credential for event in store.history.events("default")} == {None}
+
     def test_the_newest_event_of_a_space_has_its_number(self, store: Store) -> None:
         assert store.history.last_event("default") == store.history.last_event("nowhere") == 0
         with store.writing() as tx:

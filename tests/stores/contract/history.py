@@ -92,6 +92,21 @@ class HistoryContract:
         assert (newest.replaced_at, newest.replaced_by, newest.reason) == (later(2), "ann", "because")
         assert newest.id != oldest.id
 
+    def test_what_is_owed_is_due_once_it_is_compared_and_goes_with_an_erased_memory(self, store: Store) -> None:
+        waits, ready, erased = put(store, some(), (), parts=1), put(store, some()), put(store, some())
+        with store.writing() as tx:
+            for memory in (waits, ready, erased):
+                tx.history.owe(memory.id, user="ann", client="editor")
+
+        assert store.history.owed(user="ann", client="editor") == [ready.id, erased.id]
+        assert store.history.owed(user="ann", client="agent") == store.history.owed(user="bob", client="editor") == []
+
+        with store.writing() as tx:
+            tx.upkeep.put_off(waits.id, judged=True)
+            tx.history.end_owing(ready.id)
+        purge(store, erased.id)
+        assert store.history.owed(user="ann", client="editor") == [waits.id]
+
     @pytest.mark.parametrize("version", [1, 2, 4, 9])
     def test_a_version_that_does_not_follow_is_a_conflict(self, store: Store, version: int) -> None:
         memory = changed(store, put(store, some()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 import pytest
 
@@ -27,6 +28,7 @@ from scrubjay.values.memory import (
     State,
     Status,
 )
+from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     EVERY_STATE,
     EVERYTHING,
@@ -47,6 +49,7 @@ from tests.stores.contract.samples import (
     purge,
     put,
     put_all,
+    put_away,
     put_in,
     relate,
     some,
@@ -258,6 +261,7 @@ class MemoriesContract:
             topic="auth",
             tags=("b", "a"),
             auto_tags=("z",),
+            also=("what is it?", "Wort"),
             confidence=0.25,
             source=Source.EXPLICIT,
             access_level=AccessLevel.PRIVATE,
@@ -451,6 +455,40 @@ class MemoriesContract:
         put(store, some("another"))
 
         assert ids(store.history.same_text(b"the same", EVERYTHING)) == ["old", "new"]
+
+    def test_many_texts_are_looked_up_at_once_and_deleted_ones_are_not_here(self, store: Store) -> None:
+        for name, content, change in (
+            ("superseded", "one", {"superseded_by": "new"}),
+            ("new", "one", {"access_level": AccessLevel.PRIVATE}),
+            ("deleted", "two", {"status": Status.DELETED}),
+            ("public", "three", {"topic": "count"}),
+        ):
+            put(store, some(content, id=name, created_at=later(len(name)), **change))
+        put_away(store, changed(store, put(store, some("four", id="archived")), status=Status.ARCHIVED))
+        wanted = [name.encode() for name in ("one", "two", "three", "four", *map(str, range(1_000)))]
+
+        def found(audience: Audience) -> set[tuple[object, ...]]:
+            return {
+                (
+                    text.fingerprint,
+                    text.hash == sha256(text.fingerprint).digest(),
+                    text.created_at,
+                    text.kind,
+                    text.topic,
+                )
+                for text in store.history.texts(wanted, audience)
+            }
+
+        seen = {(b"one", True, milliseconds(later(10)), "memory", None)} | {
+            (b"three", True, milliseconds(later(6)), "memory", "count"),
+            (b"four", False, milliseconds(NOW), "memory", None),
+        }
+        mine = {(b"one", True, milliseconds(later(3)), "memory", None)}
+        assert found(EVERYTHING) == seen | mine
+        assert found(Audience("eve", (Scope("default", Sight.OWN),))) == seen
+        assert store.history.texts([], EVERYTHING) == []
+        with store.writing() as tx:
+            assert len(tx.history.texts(wanted, EVERYTHING)) == 4
 
     # --- erasing ---
 

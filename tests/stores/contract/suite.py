@@ -16,6 +16,7 @@ from tests.stores.contract.history import HistoryContract
 from tests.stores.contract.jobs import JobsContract
 from tests.stores.contract.lists import ListsContract
 from tests.stores.contract.memories import MemoriesContract
+from tests.stores.contract.phrases import PhrasesContract
 from tests.stores.contract.samples import *  # noqa: F403 -- for tests of one backend, too
 from tests.stores.contract.search import SearchContract
 from tests.stores.contract.second_vectors import SecondVectorsContract
@@ -30,6 +31,7 @@ class StoreContract(
     ListsContract,
     SearchContract,
     SecondVectorsContract,
+    PhrasesContract,
     StatisticsContract,
     ConversationsContract,
     SpacesContract,

@@ -15,7 +15,7 @@ from scrubjay.cli.durations import read_since, span
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.ids import all_meant
-from scrubjay.cli.output import note, print_json, show_table
+from scrubjay.cli.output import note, print_json, show_table, tell_same
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Category, Tier
@@ -105,7 +105,11 @@ def archive(
         cold = engine.bound_to(progress=lambda done, total, _: report(done, total)).cold_storage
         ids = all_meant(engine, ids, session)
         if undo:
-            show_restored(cold.restore(ids, reason=reason), session)
+            done = cold.restore(ids, reason=reason)
+            show_restored(done, session)
+            tell_same(engine.same_as(*(one.memory for one in done.memories)), session)
+            if done.left_away:
+                raise SystemExit(FAILED)
         elif ids:
             show_archived(cold.archive(ids, terms, dry_run=dry_run), session, dry_run=dry_run)
         else:
@@ -179,3 +183,5 @@ def show_restored(done: Restored, session: Session) -> None:
         return
     for one in done.memories:
         click.echo(f"{one.memory} restored.")
+    for damaged in done.left_away:
+        click.echo(f"{damaged.memory} was not restored: {damaged.why}")

@@ -63,10 +63,11 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
                 act.space or "",
                 f"{act.client} ({act.transport})" if act.client else "",
                 act.reason or "",
+                f"{act.credential} by {act.credential_by}" if act.credential_by else act.credential or "",
             )
             for act in acts
         ]
-        print_table(("when", "user", "action", "what", "space", "through", "reason"), rows)
+        print_table(("when", "user", "action", "what", "space", "through", "reason", "credential"), rows)
     else:
         note("No matching entries.", session)
 

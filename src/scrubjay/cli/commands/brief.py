@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import nothing, print_json, safe
+from scrubjay.cli.output import nothing, print_json, safe, tell_owed
 from scrubjay.cli.session import Session
 
 
@@ -25,6 +25,7 @@ def brief(session: Session, /, *, budget: int) -> None:
     """
     with session.engine(meaning=False) as engine:
         found = engine.brief(budget=budget)
+        tell_owed(engine.take_owed(), session)
         if session.as_json:
             print_json(found)
         elif found.text:

@@ -255,6 +255,7 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
             yield from second_vectors(opened, open_second(settings), settings)
         if not checkup.problems:
             yield from duplicate_copies(opened)
+        yield from folders(settings, opened)
     except Error as error:
         yield Finding(PROBLEM, "store", error.message, remedy(error))
     finally:
@@ -382,6 +383,20 @@ def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
                 raise absent(objects.mark(tier))
         except Error as error:
             yield Finding(PROBLEM, "archive folder", f"{tier} in {folder}: {error.message}", error.hint or "")
+
+
+def folders(settings: Settings, opened: Store) -> Iterator[Finding]:
+    """Whether the folders that memories are files in are there."""
+    from scrubjay.engine.files.two_way import is_away
+    from scrubjay.folders.folder import Folder
+    from scrubjay.wiring import open_registry
+
+    waiting = opened.files.waiting()
+    for name, store in open_registry(settings, Path.cwd()).stores().items():
+        if not store.read_only and is_away(opened, name, Folder(store.path)):
+            files = counted(waiting.get(name, 0), "file waits", "files wait")
+            do = f"Mount its disk; if it is gone for good: scrubjay folders reindex {name} --new-folder"
+            yield Finding(WARNING, "folders", f"{store.path} of {name} is not there; {files} to be written.", do)
 
 
 def archive(settings: Settings, opened: Store) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import meant
-from scrubjay.cli.output import note, safe, show, tell_flags
+from scrubjay.cli.output import note, safe, show, tell_flags, tell_same
 from scrubjay.cli.session import Session
 from scrubjay.errors import InvalidInput
 
@@ -36,11 +36,13 @@ def edit(session: Session, id: str, reason: str | None) -> None:
     try:
         with session.engine() as engine:
             changed = engine.revise(memory.id, reason=reason, expected_version=memory.version, content=content).memory
+            same = engine.same_as(changed.id)
     except Exception:
         tell_unsaved(content)
         raise
     show(changed, f"{safe(changed.id)} is now at version {changed.version}.", session)
     tell_flags(changed, session)
+    tell_same(same, session)
 
 
 def edited(text: str) -> str:

@@ -61,7 +61,8 @@ def list_folders(session: Session) -> None:
                     ("mirrored", one.mirrored),
                     ("read-only", one.read_only),
                     (f"{one.waiting:,} to write", one.waiting > 0),
-                    ("no folder yet", not one.there),
+                    ("not there: its disk may not be mounted", one.away),
+                    ("no folder yet", not one.there and not one.away),
                 )
                 if holds
             ),
@@ -142,16 +143,22 @@ def remove(session: Session, name: str) -> None:
     )
 
 
-@folders.command(examples="scrubjay folders reindex notes")
+@folders.command(
+    examples="""
+    scrubjay folders reindex notes
+    scrubjay folders reindex notes --new-folder
+    """
+)
 @click.argument("name")
+@click.option("--new-folder", is_flag=True, help="Create the folder again if it is gone for good, and write its files.")
 @click.pass_obj
-def reindex(session: Session, name: str) -> None:
+def reindex(session: Session, name: str, new_folder: bool) -> None:
     """Read every file again now, and list those that cannot be read.
 
     Edits are picked up without it.
     """
     with session.engine() as engine, progress("Reading files", shown=not session.as_json, unit="files") as report:
-        done = engine.folders.reindex(name, progress=report)
+        done = engine.folders.reindex(name, new_folder=new_folder, progress=report)
     tell(session, name, done)
 
 

@@ -10,7 +10,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import chosen, filter_options
 from scrubjay.cli.ids import all_meant, remember_list
-from scrubjay.cli.output import confirmed, counted, note, print_json, print_listed, safe, show, when
+from scrubjay.cli.output import confirmed, counted, note, print_json, print_listed, safe, show, tell_same, when
 from scrubjay.cli.session import Session
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Memory
@@ -77,10 +77,12 @@ def forget(
                 done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason).memory)
             except NotFound:
                 missing.append(one)
+        same = engine.same_as(*(memory.id for memory in done)) if undo else {}
     if session.as_json:
         print_json(done)
     for memory in () if session.as_json else done:
         click.echo(sentence(memory, hard=hard, undo=undo))
+    tell_same(same, session)
     if missing:
         raise NotFound(f"Not found: {', '.join(missing)}.", hint="`scrubjay list --deleted` shows forgotten memories.")
 

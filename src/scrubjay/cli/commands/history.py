@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import meant
-from scrubjay.cli.output import Cell, print_json, print_table, safe
+from scrubjay.cli.output import Cell, print_json, print_table, safe, tell_same
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Memory, Version
 
@@ -38,10 +38,12 @@ def history(session: Session, id: str, restore: int | None) -> None:
         named = meant(engine, id, session)
         memory = engine.get(named, deleted=True) if restore is None else engine.restore_version(named, restore)
         former = engine.history(memory.id)
+        same = {} if restore is None else engine.same_as(memory.id)
     if session.as_json:
         print_json({"current": memory, "former": list(former)})
     elif restore is not None:
         click.echo(f"{safe(memory.id)} restored to version {restore}; it is now at version {memory.version}.")
+        tell_same(same, session)
     else:
         print_table(("version", "since", "changed", "by", "reason", "memory"), list(rows(memory, former)))
 

@@ -23,5 +23,5 @@ from scrubjay.cli.session import Session
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def hook(session: Session, arguments: tuple[str, ...]) -> None:
-    """What a client's hooks run; it answers within 0.3 seconds, or not at all."""
+    """What a client's hooks run; it answers in time, or not at all."""
     run_again("hook", session, arguments)

@@ -48,8 +48,8 @@ NOTHING = {"type": "scrubjay", "format": 1}  # a line without effect, so that li
 def import_(session: Session, file: str, from_line: int, embed: str) -> None:
     """Import JSON lines: an export, or your own list.
 
-    Each line is an object with at least "content". Memories whose id already exists are left unchanged, so an
-    interrupted import can simply be repeated; for lines without ids, resume with --from-line.
+    Each line is an object with at least "content". A line is imported once, so an import can simply be repeated: what
+    is already here by its id or, without an id, by its text (and time, if the line has one) is left unchanged.
 
     With --embed later, memories are found by words at once and by meaning once they are embedded. A running server
     does that in the background; without one, `scrubjay doctor --rebuild` does.

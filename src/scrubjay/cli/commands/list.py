@@ -74,20 +74,21 @@ def list_(
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            columns = ("id", "stored", "category", "tags", "state", "memory", "space")
-            print_listed(columns, [(*row(memory), *elsewhere(engine, memory)) for memory in page])
+            doubts = engine.doubts(page.memories)
+            rows = [(*row(memory, doubts.get(memory.id)), *elsewhere(engine, memory)) for memory in page]
+            print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:
             nothing("No memories found.", engine, session)
 
 
-def row(memory: Memory) -> tuple[Cell, ...]:
+def row(memory: Memory, newer: str | None) -> tuple[Cell, ...]:
     return (
         memory.id,
         memory.created_at,
         memory.category,
         ", ".join(memory.tags),
-        state_of(memory),
+        state_of(memory, newer),
         memory.shown_text,
     )

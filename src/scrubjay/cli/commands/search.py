@@ -22,8 +22,10 @@ from scrubjay.cli.output import (
     print_json,
     print_listed,
     safe,
+    tell_owed,
     when,
 )
+from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
@@ -53,7 +55,8 @@ def search(
     """
     which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
     with session.engine(meaning=not words, known_space=True) as engine:
-        found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
+        with waiting("Searching"):
+            found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
         if found.degraded and session.as_json:  # beside the list, which is all that standard output has
             click.echo(json.dumps({"degraded": found.degraded, "partly": found.partly}, ensure_ascii=False), err=True)
         elif found.degraded:
@@ -64,17 +67,19 @@ def search(
             note("Nothing here seems to be about that; these are the nearest.", session)
         elif found.hits and found.verdict is Verdict.WEAK:
             note("Perhaps none of these is an answer.", session)
+        tell_owed(engine.take_owed(), session)
         remember_list([hit.memory.id for hit in found], session)
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            columns = ("score", "id", "memory", "tags", "stored", "state", "why", "space")
-            print_listed(columns, [(*row(hit, query), *elsewhere(engine, hit.memory)) for hit in found])
+            doubts = engine.doubts([hit.memory for hit in found])
+            rows = [(*row(hit, query, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found]
+            print_listed(("score", "id", "memory", "tags", "stored", "state", "why", "space"), rows)
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 
 
-def row(hit: Hit, query: str) -> tuple[Cell, ...]:
+def row(hit: Hit, query: str, newer: str | None) -> tuple[Cell, ...]:
     memory = hit.memory
     return (
         f"{hit.score:.2f}",
@@ -82,7 +87,7 @@ def row(hit: Hit, query: str) -> tuple[Cell, ...]:
         marked(memory.shown_text, query),
         ", ".join(memory.tags),
         memory.created_at,
-        state_of(memory),
+        state_of(memory, newer),
         reason(hit),
     )
 

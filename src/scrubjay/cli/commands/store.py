@@ -9,7 +9,8 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import note, show, tell_flags, told_of_a_new_space
+from scrubjay.cli.output import note, show, tell_flags, tell_owed, told_of_a_new_space
+from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
 from scrubjay.values.memory import Memory, Stored
@@ -49,9 +50,12 @@ def store(session: Session, /, *, text: str, **fields: Any) -> None:
     """
     content = given_text(text)
     with session.engine(writes=True) as engine, told_of_a_new_space(engine, session):
-        stored = engine.store(content, **fields)
+        with waiting("Storing, and comparing with earlier memories"):
+            stored = engine.store(content, **fields)
+        owed = engine.take_owed()
     show(stored, stored.memory.id, session)
     advise(stored, session)
+    tell_owed(owed, session)
 
 
 def advise(stored: Stored, session: Session) -> None:
@@ -62,6 +66,8 @@ def advise(stored: Stored, session: Session) -> None:
     tell_flags(stored.memory, session)
     if stored.degraded:
         note(f"Found by words only for now: {stored.degraded} See `scrubjay doctor`.", session)
+    if not stored.compared:
+        note("Not compared yet: 1 memory; `scrubjay conflicts` says later what it may outdate.", session)
     for earlier in stored.similar:
         note(f"It may outdate: {titled(earlier)}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)

@@ -6,7 +6,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import meant
-from scrubjay.cli.output import safe, show
+from scrubjay.cli.output import safe, show, tell_same
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import Undone
 
@@ -36,8 +36,10 @@ def undo(session: Session, id: str) -> None:
         return undo_bulk(session, id)
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
         done = engine.curation.undo(meant(engine, id, session))
+        same = engine.same_as(done.memory.id)
     value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
     show(value, safe(sentence(done)), session)
+    tell_same(same, session)
 
 
 def sentence(done: Undone) -> str:

@@ -10,7 +10,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.ids import meant
-from scrubjay.cli.output import safe, show, tell_flags
+from scrubjay.cli.output import safe, show, tell_flags, tell_same
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
 
@@ -66,5 +66,7 @@ def update(
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
     with session.engine(meaning=content is not None, known_space=True) as engine:
         memory = engine.revise(meant(engine, id, session), tag_change=retag, reason=reason, **fields).memory
+        same = engine.same_as(memory.id) if content is not None else {}
     show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)
     tell_flags(memory, session)
+    tell_same(same, session)

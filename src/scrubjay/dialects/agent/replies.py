@@ -12,6 +12,7 @@ what was left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 HEAD = 90  # tokens that are set aside for what is said around the memories
 WORTHWHILE = 40  # tokens of room below which another memory is not begun
 SHARE = 3  # one memory among several takes a third of the budget at most
-MOST_TOLD, FAR_BELOW = 10, 0.35  # hits, unless a limit is given; the share of the best score below which none is told
-NEAREST, NEAREST_SHARE = 3, 80  # told where nothing answers, and the tokens of each
+FEW = 3  # hits given where none is strong
+NEAREST_SHARE = 80  # tokens of each where nothing answers
 OPENING = 200  # bytes of a memory that is only mentioned
 FLAGS = {"secret": "a secret", "instruction": "an instruction to a model"}
 SAID = {
@@ -179,51 +180,60 @@ def fitted(text: str, tokens: int) -> str:
 
 
 def recalled(
-    hits: Hits, budget: int, now: datetime, *, filtered: bool, limit: int | None, doubts: Mapping[str, str]
+    hits: Hits,
+    budget: int,
+    now: datetime,
+    *,
+    filtered: bool,
+    reworded: bool,
+    limit: int,
+    everything: bool,
+    doubts: Mapping[str, str],
 ) -> Reply:
-    fit = worth_telling(hits, limit)
-    found = fit[: limit or MOST_TOLD]
+    worth = list(hits) if everything else worth_their_tokens(hits, doubts)
     answered = hits.verdict is not Verdict.NONE
+    given = worth[:limit]
     listing = Listing(
-        [hit.memory for hit in found],
+        [hit.memory for hit in given],
         budget,
         now,
         share=None if answered else NEAREST_SHARE,
         doubts=doubts,
-        marks=[str(hit.verdict) if answered else "not an answer" for hit in found],
+        marks=[str(hit.verdict) if answered else "not an answer" for hit in given],
     )
     told = [
         body_of(hit.memory, now, text, doubts, score=round(hit.score, 2), verdict=hit.verdict)
-        for hit, text in zip(found, listing.texts, strict=False)
+        for hit, text in zip(given, listing.texts, strict=False)
     ]
     words = f" {'' if hits.partly else 'Found by words only: '}{hits.degraded}" if hits.degraded else ""
     if answered:
         opening = f"Verdict: {hits.verdict}.{SAID[hits.verdict]}{words}"
     else:
         where = " with these filters" if filtered else ""
-        opening = (
-            f"Verdict: none. Memory does not know{where}.{words} Do not guess: ask the user, or try "
-            f"{'without filters' if filtered else 'other words'}.{' The nearest, not an answer:' if told else ''}"
-        )
-        fit = found[: len(told)]
-    listing.left_out = len(fit) - len(told)
+        opening = f"Verdict: none. Memory does not know{where}.{words} Do not guess: ask the user, or try "
+        opening += "without filters." if filtered else "other words."
+    if hits.verdict is not Verdict.STRONG and hits and not reworded:
+        opening += " Try again with also: up to three other wordings of the question."
+    if told and not answered:
+        opening += " The nearest, not an answer:"
+    weaker = len(hits.answers) - len(worth) if not everything else 0
+    if weaker > 0:
+        opening += f" {weaker} weaker hits are left out; all=true lists them."
+    listing.left_out = len(worth) - len(told) if answered else 0
     body = {"verdict": str(hits.verdict), "memories": told, **present(degraded=hits.degraded)}
     return listing.reply(opening, body, more="ask again with a larger budget or limit, or with filters.")
 
 
-def worth_telling(hits: Hits, limit: int | None) -> Sequence[Hit]:
-    """Those that may answer, as long as they are not far below the best; the nearest few where nothing does.
-
-    What is flagged has to be a strong hit or the best: it never fills a list.
-    """
-    if hits.verdict is Verdict.NONE:
-        return [hit for hit in hits if not hit.memory.flags][:NEAREST]
-    least = 0.0 if limit else FAR_BELOW * max(hit.score for hit in hits)
-    return [
-        hit
-        for place, hit in enumerate(hits.answers)
-        if hit.score >= least and (not hit.memory.flags or place == 0 or hit.verdict is Verdict.STRONG)
-    ]
+def worth_their_tokens(hits: Hits, doubts: Mapping[str, str]) -> Sequence[Hit]:
+    """The strong hits, with what the ranking put before them and both sides of an unsettled pair; without a strong one
+    the first few weak ones, and where nothing answers the nearest few."""
+    strong = [place for place, hit in enumerate(hits) if hit.verdict is Verdict.STRONG]
+    if not strong:
+        return [hit for hit in hits.answers or hits if not hit.memory.flags][:FEW]
+    first = hits[: strong[-1] + 1]
+    known = {hit.memory.id for hit in first}
+    paired = {old for old, new in doubts.items() if new in known} | {doubts[old] for old in known & doubts.keys()}
+    return [*first, *(hit for hit in hits[strong[-1] + 1 :] if hit.memory.id in paired)]
 
 
 def listed(memories: Sequence[Memory], budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:
@@ -244,7 +254,11 @@ def one(memory: Memory, budget: int, now: datetime, doubts: Mapping[str, str]) -
 
 def briefed(brief: Brief, now: datetime) -> Reply:
     sections = [
-        {"name": one.name, "title": one.title, "memories": [body_of(memory, now) for memory in one.memories]}
+        {
+            "name": one.name,
+            "title": one.title,
+            "memories": [body_of(memory, now, doubts=brief.doubts) for memory in one.memories],
+        }
         for one in brief.sections
     ]
     body = {"sections": sections, "more": brief.more, "tokens": brief.tokens, "budget": brief.budget}
@@ -362,6 +376,14 @@ def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
     if memory.flags:
         sentence += f" Flagged: it {suspicion(memory)}."
     return Reply({"memory": body_of(memory, now), "changed": list(fields)}, fixed_text=sentence)
+
+
+def with_same(reply: Reply, same: Mapping[str, Sequence[str]]) -> Reply:
+    """A reply that also names the memories which now say the same as the changed one."""
+    for memory, others in same.items():
+        told = f"{memory} now says the same as {', '.join(others)}. {served('settle')}() lists the pair to settle."
+        reply = replace(reply, body={**reply.body, "same_as": list(others)}, fixed_text=f"{reply.fixed_text}\n{told}")
+    return reply
 
 
 def forgotten(done: Forgotten, now: datetime) -> Reply:

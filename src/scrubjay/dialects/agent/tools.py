@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.agent import addresses, replies
 from scrubjay.dialects.agent.prompts import PROMPTS
 from scrubjay.dialects.base import (
+    NOTICES,
     Body,
     Dialect,
     Reply,
@@ -111,6 +112,7 @@ scrubjay = Dialect(
     instructions=INSTRUCTIONS,
     brief="`brief` at the start; `recall` before answering; `remember` facts, decisions and checkpoints, then `settle` "
     "what they may outdate.",
+    conflicts="settle",
     acts={"store a fact": "remember", "search": "recall"},
     error_body=error_body,
     error_text=error_text,
@@ -202,7 +204,7 @@ def facts_schema(fact: Schema) -> Schema:
                 )
             ),
         },
-        optional={"degraded": DEGRADED},
+        optional={"degraded": DEGRADED, "notices": NOTICES},
     ),
 )
 def remember(engine: Engine, args: Body) -> Reply:
@@ -284,13 +286,14 @@ def wanted(args: Body) -> Filter:
             **FILTER,
             "until": {**TIME, "description": "Stored until"},
             "outdated": flag("Also what a newer memory replaced"),
-            "limit": integer("Most memories, also far-fetched ones", minimum=1, maximum=MOST_HITS),
+            "limit": integer("Most memories", minimum=1, maximum=MOST_HITS),
+            "all": flag("Weaker hits, too"),
             "budget": budget_schema(1_000),
         },
     ),
     gives=gives(
         {"verdict": text(enum=["strong", "weak", "none"]), "memories": array(MEMORY), **ROOM},
-        optional={"degraded": DEGRADED},
+        optional={"degraded": DEGRADED, "notices": NOTICES},
     ),
 )
 def recall(engine: Engine, args: Body) -> Reply:
@@ -304,8 +307,16 @@ def recall(engine: Engine, args: Body) -> Reply:
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
     hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
     doubts = engine.doubts([hit.memory for hit in hits])
-    filtered = len(args.keys() - {"question", "budget", "limit"}) > 0
-    return replies.recalled(hits, budget, engine.now(), filtered=filtered, limit=args.get("limit"), doubts=doubts)
+    return replies.recalled(
+        hits,
+        budget,
+        engine.now(),
+        filtered=len(args.keys() - {"question", "also", "budget", "limit", "all"}) > 0,
+        reworded=bool(args.get("also")),
+        limit=int(args.get("limit", MOST_HITS)),
+        everything=bool(args.get("all")),
+        doubts=doubts,
+    )
 
 
 def named(engine: Engine, asked: str) -> Memory | None:
@@ -345,7 +356,8 @@ def recent(engine: Engine, args: Body) -> Reply:
             "more": flag(),
             "tokens": COUNT,
             "budget": COUNT,
-        }
+        },
+        optional={"notices": NOTICES},
     ),
 )
 def brief(engine: Engine, args: Body) -> Reply:
@@ -427,7 +439,7 @@ def check_order(old: Memory, new: Memory, relation: Relation) -> None:
             "outcome": text("What became of a decision", enum=["success", "partial", "failed"]),
         },
     ),
-    gives=gives({"memory": MEMORY, "changed": STRINGS}),
+    gives=gives({"memory": MEMORY, "changed": STRINGS}, optional={"same_as": STRINGS}),
 )
 def revise(engine: Engine, args: Body) -> Reply:
     """Correct a memory that was wrong or incomplete from the start, or tell a decision's outcome; the earlier text
@@ -446,7 +458,8 @@ def revise(engine: Engine, args: Body) -> Reply:
         raise InvalidInput("Nothing to revise.", hint="Give content, tags, valid_until or outcome.", field="content")
     with telling_what_is_forgotten(engine, memory):
         done = engine.revise(memory, reason=reason, **fields)
-    return replies.revised(done.memory, done.fields, engine.now())
+    same = engine.same_as(done.memory.id) if "content" in done.fields else {}
+    return replies.with_same(replies.revised(done.memory, done.fields, engine.now()), same)
 
 
 @scrubjay.writes(
@@ -471,10 +484,12 @@ def forget(engine: Engine, args: Body) -> Reply:
     takes=record({"id": ID}),
     gives=gives(
         {"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "settled", "revised"]), "changed": STRINGS},
-        optional={"other": text()},
+        optional={"other": text(), "same_as": STRINGS},
     ),
 )
 def undo(engine: Engine, args: Body) -> Reply:
     """Take back the last change to a memory: that it was forgotten, settled with another or revised. Again: one change
     more."""
-    return replies.undone(engine.curation.undo(args["id"]), engine.now())
+    done = engine.curation.undo(args["id"])
+    same = engine.same_as(done.memory.id) if done.what in ("forgotten", "revised") else {}
+    return replies.with_same(replies.undone(done, engine.now()), same)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    NOTICES,
     Body,
     Dialect,
     Route,
@@ -27,7 +28,7 @@ from scrubjay.dialects.base import (
 )
 from scrubjay.dialects.schemas import shape
 from scrubjay.engine.conversations.workspaces import id_of
-from scrubjay.errors import Error
+from scrubjay.errors import Error, InvalidInput
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Verdict
 from scrubjay.values.times import iso
@@ -204,7 +205,7 @@ VERDICTS = [str(verdict) for verdict in Verdict]
             "verdict": text("How far the first result is an answer", enum=VERDICTS),
             "verdicts": array(text(enum=VERDICTS)),
         },
-        optional={"degraded": text()},
+        optional={"degraded": text(), "notices": NOTICES},
     ),
 )
 def search(engine: Engine, args: Body) -> Body:
@@ -268,7 +269,18 @@ def list_memories(engine: Engine, args: Body) -> Body:
 # --- what the user puts into a conversation --------------------------------------------------------------------------
 
 LINK = record({"conversation_id": CONVERSATION_ID, "memoryId": MEMORY_ID}, optional={"workspace_id": WORKSPACE_ID})
+# The routes' own name is memoryId; everywhere else in Chimera the same thing is memory_id.
+LINK_BY_EITHER = object_schema({**LINK["properties"], "memory_id": MEMORY_ID}, required=("conversation_id",))
 LINKED = {"memoryId": text(), "isActive": flag(), **DONE}
+
+
+def linked_id(args: Body) -> str:
+    """:raises InvalidInput: unless the memory is named once"""
+    named = [args[name] for name in ("memoryId", "memory_id") if name in args]
+    if len(named) != 1:
+        told = "is required" if not named else "and memory_id are the same thing: send one of them"
+        raise InvalidInput(f"memoryId {told}.", field="memoryId")
+    return str(named[0])
 
 
 @chimera.writes(
@@ -276,12 +288,13 @@ LINKED = {"memoryId": text(), "isActive": flag(), **DONE}
     idempotent=True,
     route=Route("POST", "/api/conversations/{conversation_id}/inject-memory", 201),
     takes=LINK,
+    accepts=LINK_BY_EITHER,
     gives=gives(LINKED),
 )
 def inject_memory(engine: Engine, args: Body) -> Body:
     """Inject a memory of the same workspace into a conversation, so that it is part of its context until it is paused
     or removed."""
-    linked = engine.conversations.link(args["conversation_id"], args["memoryId"], workspace=args.get("workspace_id"))
+    linked = engine.conversations.link(args["conversation_id"], linked_id(args), workspace=args.get("workspace_id"))
     return ok(memoryId=spelt(linked.memory), isActive=linked.active, message="Memory injected")
 
 
@@ -289,11 +302,12 @@ def inject_memory(engine: Engine, args: Body) -> Body:
     "Pause or activate an injected memory",
     route=Route("PUT", "/api/conversations/{conversation_id}/inject-memory/{memoryId}/toggle"),
     takes=LINK,
+    accepts=LINK_BY_EITHER,
     gives=gives(LINKED),
 )
 def toggle_memory(engine: Engine, args: Body) -> Body:
     """Pause a memory that was injected into a conversation, or activate it again."""
-    linked = engine.conversations.toggle(args["conversation_id"], args["memoryId"], workspace=args.get("workspace_id"))
+    linked = engine.conversations.toggle(args["conversation_id"], linked_id(args), workspace=args.get("workspace_id"))
     message = "Memory activated" if linked.active else "Memory paused"
     return ok(memoryId=spelt(linked.memory), isActive=linked.active, message=message)
 
@@ -303,11 +317,12 @@ def toggle_memory(engine: Engine, args: Body) -> Body:
     destructive=True,
     route=Route("DELETE", "/api/conversations/{conversation_id}/inject-memory/{memoryId}"),
     takes=LINK,
+    accepts=LINK_BY_EITHER,
     gives=gives({"memoryId": text(), **DONE}),
 )
 def remove_injection(engine: Engine, args: Body) -> Body:
     """Remove a memory from a conversation; the memory itself stays."""
-    linked = engine.conversations.unlink(args["conversation_id"], args["memoryId"], workspace=args.get("workspace_id"))
+    linked = engine.conversations.unlink(args["conversation_id"], linked_id(args), workspace=args.get("workspace_id"))
     return ok(memoryId=spelt(linked.memory), message="Memory removed from the conversation")
 
 

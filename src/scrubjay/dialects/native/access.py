@@ -143,6 +143,9 @@ def audit(engine: Engine, args: Body) -> Body:
     return {"acts": shown(list(engine.callers.audit(filled(ActFilter, args), limit=int(args.get("limit", 100)))))}
 
 
+NOT_IN_FEEDS = ("number", "credential")
+
+
 @native.reads(
     "Changes as they happen",
     route=Route("GET", f"{ROOT}/events"),
@@ -150,14 +153,14 @@ def audit(engine: Engine, args: Body) -> Body:
     takes=object_schema(
         {"after": text("Start after the event with this id; 0 starts at the first; default: from now on", minLength=1)}
     ),
-    gives=either(object_schema(fields_of(Event, without=("number",)), closed=False), FAILED),
+    gives=either(object_schema(fields_of(Event, without=NOT_IN_FEEDS), closed=False), FAILED),
 )
 def follow(engine: Engine, args: Body) -> Stream:
     """The changes in a space as server-sent events: who, what, when; ids and field names, never content."""
     feed = engine.feed
     events = feed.follow(after=feed.number_at(args["after"]) if "after" in args else None)
     pieces = (
-        None if event is None else {"id": feed.place_of(event), "data": shown(event, leave_out=("number",))}
+        None if event is None else {"id": feed.place_of(event), "data": shown(event, leave_out=NOT_IN_FEEDS)}
         for event in events
     )
     return Stream(pieces, listening=feed.listening)

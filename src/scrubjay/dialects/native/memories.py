@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    NOTICES,
     Body,
     Dialect,
     Reach,
@@ -85,6 +86,9 @@ PAGE: Schema = {
 COUNT = integer(minimum=0)
 FILTER = fields_of(Filter)
 REASON = text("Reason, kept in the history", minLength=1, maxLength=1000)
+SAME = array(
+    ID, description="Ids of other memories that it now says the same as; with one of them it is an open conflict"
+)
 ONE = record({"id": ID})
 CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
 
@@ -119,7 +123,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
             "same": array(ID),
             "links": COUNT,
         },
-        optional=LARGE,
+        optional={**LARGE, "notices": NOTICES},
     ),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
@@ -144,6 +148,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
                 "type": ["string", "null"],
                 "description": "Id of the previous version; null if there is none",
             },
+            "same": SAME,
         }
     ),
 )
@@ -151,7 +156,8 @@ def update_memory(engine: Engine, args: Body) -> Body:
     """Update a memory; the earlier version stays in the history. Send If-Match with its version to change only that."""
     fields = {name: moment(name, args[name]) for name in CHANGES if name in args}
     revised = engine.revise(args["id"], reason=args.get("reason"), **fields)
-    return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous}
+    same = same_as(engine, revised.memory) if "content" in revised.fields else []
+    return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous, "same": same}
 
 
 @native.writes(
@@ -173,11 +179,16 @@ def forget_memory(engine: Engine, args: Body) -> Body:
     of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
     takes=ONE,
-    gives=gives({"memory": shape(Memory)}),
+    gives=gives({"memory": shape(Memory), "same": SAME}),
 )
 def recover_memory(engine: Engine, args: Body) -> Body:
     """Restore a forgotten memory."""
-    return one(engine.recover(args["id"]))
+    memory = engine.recover(args["id"])
+    return {**one(memory), "same": same_as(engine, memory)}
+
+
+def same_as(engine: Engine, memory: Memory) -> list[str]:
+    return engine.same_as(memory.id).get(memory.id, [])
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -187,7 +198,7 @@ def recover_memory(engine: Engine, args: Body) -> Body:
     "Search with explanation",
     route=Route("POST", f"{ROOT}/search"),
     takes=object_schema({"query": text(minLength=1), **PAGE, **FILTER}, required=("query",)),
-    gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional=LARGE),
+    gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional={**LARGE, "notices": NOTICES}),
 )
 def search(engine: Engine, args: Body) -> Body:
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
@@ -238,7 +249,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
     "Brief a session",
     route=Route("GET", f"{ROOT}/brief"),
     takes=object_schema({"budget": {"type": "integer", "minimum": LEAST, "maximum": MOST, "default": BUDGET}}),
-    gives=gives(shape(Brief)["properties"]),
+    gives=gives(shape(Brief)["properties"], optional={"notices": NOTICES}),
 )
 def brief(engine: Engine, args: Body) -> Body:
     """What to know when a session begins, within a budget of tokens: the current space, what is personal, open
@@ -290,11 +301,12 @@ def diff_versions(engine: Engine, args: Body) -> Body:
     of_one_version=True,
     route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
     takes=record({"id": ID, "version": integer(minimum=1)}),
-    gives=gives({"memory": shape(Memory)}),
+    gives=gives({"memory": shape(Memory), "same": SAME}),
 )
 def restore_version(engine: Engine, args: Body) -> Body:
     """Make an earlier version of a memory the current one again; the present one joins the history."""
-    return one(engine.restore_version(args["id"], args["version"]))
+    memory = engine.restore_version(args["id"], args["version"])
+    return {**one(memory), "same": same_as(engine, memory)}
 
 
 # --- definitions that several operations share ------------------------------------------------------------------------

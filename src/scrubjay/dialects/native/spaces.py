@@ -86,9 +86,10 @@ STORE = object_schema(
         "project": flag("Whether it belongs to the folder that the server runs in"),
         "waiting": {**COUNT, "description": "Files still to be written"},
         "there": flag("Whether its folder exists"),
+        "away": flag("Whether its folder was there before and is not now: its disk may not be mounted"),
         "read_only": flag("Whether its memories are changed by editing files only"),
     },
-    required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "read_only"),
+    required=("name", "memories", "superseded", "mirrored", "project", "waiting", "there", "away", "read_only"),
 )
 
 
@@ -136,5 +137,6 @@ def export(engine: Engine, _args: Body) -> Stream:
     gives=gives(shape(Imported)["properties"]),
 )
 def import_(engine: Engine, args: Body) -> Body:
-    """Import lines of an export, at most a thousand per call; memories whose id already exists are left unchanged."""
+    """Import lines of an export or a list, at most a thousand per call. What is already here, by id or by text and
+    time, is left unchanged and counted in `already_here`."""
     return plain_body(engine.import_from(args["lines"]))

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, record, text
-from scrubjay.dialects.system.memories import COUNT, ID, NUMBER, SHARE, TIME, gives, moment, succeeded, system, takes
+from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, present, record, text
+from scrubjay.dialects.system.memories import (
+    COUNT,
+    ID,
+    NUMBER,
+    SAME_AS,
+    SHARE,
+    TIME,
+    code_of,
+    gives,
+    moment,
+    succeeded,
+    system,
+    takes,
+)
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
-from scrubjay.engine.archive.restoring import BroughtBack, Mode, Restored
-from scrubjay.errors import InvalidInput
+from scrubjay.engine.archive.restoring import BroughtBack, LeftAway, Mode, Restored
+from scrubjay.errors import ArchiveDamaged, InvalidInput
 from scrubjay.values.memory import Category, JobStatus, Tier
 from scrubjay.values.times import iso
 
@@ -129,13 +142,26 @@ def criteria(given: Body) -> Criteria:
                         "restore_mode": text(enum=[str(mode) for mode in Mode]),
                         "embeddings_regenerated": flag(),
                         "restoration_time_ms": COUNT,
-                    }
+                    },
+                    optional={"same_as": SAME_AS},
                 )
             ),
             "total_cost": NUMBER,
             "estimated_time_remaining_ms": COUNT,
         },
-        optional={"left_out": LEFT_OUT},
+        optional={
+            "memories_failed": array(
+                record(
+                    {
+                        "memory_id": ID,
+                        "archive_id": ID,
+                        "error": record({"code": text(), "status": COUNT, "message": text()}),
+                    }
+                ),
+                description="Those whose archived copy is damaged; the others are restored",
+            ),
+            "left_out": LEFT_OUT,
+        },
     ),
 )
 def restore_memory(engine: Engine, args: Body) -> Body:
@@ -152,10 +178,10 @@ def restore_memory(engine: Engine, args: Body) -> Body:
         reason=args.get("reason"),
         background=args.get("priority") == "low",
     )
-    return restored(done)
+    return restored(done, engine.same_as(*(one.memory for one in done.memories)))
 
 
-def restored(done: Restored) -> Body:
+def restored(done: Restored, same: Mapping[str, Sequence[str]] | None = None) -> Body:
     return succeeded(
         restore_job_id=done.job,
         status=done.status,
@@ -168,12 +194,20 @@ def restored(done: Restored) -> Body:
                 "restore_mode": str(done.mode),
                 "embeddings_regenerated": one.embedded,
                 "restoration_time_ms": one.milliseconds,
+                **present(same_as=None if same is None else same.get(one.memory)),
             }
             for one in done.memories
         ],
         total_cost=done.cost,
         estimated_time_remaining_ms=done.remaining_ms,
+        **present(memories_failed=list(map(failure, done.left_away)) or None),
     )
+
+
+def failure(one: LeftAway) -> Body:
+    code, status = code_of(ArchiveDamaged)
+    error = {"code": code, "status": status, "message": one.why}
+    return {"memory_id": one.memory, "archive_id": one.archive, "error": error}
 
 
 def former(engine: Engine, args: Body) -> Body:
@@ -189,7 +223,8 @@ def former(engine: Engine, args: Body) -> Body:
         embedded=memory.content != before.content,
         milliseconds=round((perf_counter() - begun) * 1000),
     )
-    return restored(Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,)))
+    done = Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,))
+    return restored(done, engine.same_as(memory.id))
 
 
 def only_one(args: Body, *names: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    NOTICES,
     Body,
     Dialect,
     Schema,
@@ -87,7 +88,10 @@ CODES: dict[type[Error], tuple[str, int]] = {
     errors.QueryTooComplex: ("QUERY_TOO_COMPLEX", 413),
     errors.NoSuchAddress: ("NOT_FOUND", 404),
     errors.WrongMethod: ("METHOD_NOT_ALLOWED", 405),
+    errors.TooSlow: ("REQUEST_TIMEOUT", 408),
     errors.TooLarge: ("PAYLOAD_TOO_LARGE", 413),
+    errors.UnsupportedMediaType: ("UNSUPPORTED_MEDIA_TYPE", 415),
+    errors.Misdirected: ("MISDIRECTED", 421),
     InvalidInput: ("INVALID_INPUT", 400),
     errors.ScopeNotFound: ("SCOPE_NOT_FOUND", 404),
     errors.EndpointNotFound: ("ENDPOINT_NOT_FOUND", 404),
@@ -163,6 +167,7 @@ SHARE = number(minimum=0, maximum=1)
 CATEGORY = text(enum=[str(category) for category in Category])
 TAGS = array(text())
 ID = text()
+SAME_AS = array(ID, description="Other memories that it now says the same as: keep one of them")
 COUNT = integer(minimum=0)
 NUMBER = number()
 FAILED = object_schema(
@@ -194,6 +199,7 @@ MEMORY = {
     "access_count": COUNT,
     "context": object_schema({"conversation_id": ID, "user_id": ID, "session_id": ID}),
 }
+EXPIRES: Schema = {"expires_at": {**TIME, "description": "Missing if it never expires"}}
 
 
 def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
@@ -229,7 +235,8 @@ def takes(name: str, **more: Schema) -> Schema:
             "embeddings_generated": flag(),
             "created_at": TIME,
             "links_created": COUNT,
-        }
+        },
+        optional=EXPIRES,
     ),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
@@ -263,6 +270,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
         embeddings_generated=stored.degraded is None,
         created_at=memory.created_at,
         links_created=stored.links,
+        **present(expires_at=memory.expires_at),
     )
 
 
@@ -283,6 +291,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
                 object_schema(
                     {
                         **MEMORY,
+                        **EXPIRES,
                         "status": {"const": "archived", "description": "Only for archived memories"},
                         "note": text("How to get a text that is not included"),
                         "scores": record(
@@ -302,7 +311,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
             "verdict": VERDICT,
             "execution_time_ms": COUNT,
         },
-        optional={"degraded": text(), "left_out": LEFT_OUT},
+        optional={"degraded": text(), "notices": NOTICES, "left_out": LEFT_OUT},
     ),
 )
 def recall_memories(engine: Engine, args: Body) -> Body:
@@ -398,7 +407,11 @@ def archived(memory: Memory) -> Body:
             "embeddings_regenerated": flag(),
             "updated_at": TIME,
         },
-        optional={"previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"}},
+        optional={
+            "previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"},
+            "same_as": SAME_AS,
+            **EXPIRES,
+        },
     ),
 )
 def update_memory(engine: Engine, args: Body) -> Body:
@@ -424,7 +437,11 @@ def update_memory(engine: Engine, args: Body) -> Body:
         updated_fields=[name for name in args["updates"] if name in revised.fields],
         embeddings_regenerated=revised.embedded,
         updated_at=revised.memory.updated_at,
-        **present(previous_version_id=revised.previous),
+        **present(
+            previous_version_id=revised.previous,
+            expires_at=revised.memory.expires_at,
+            same_as=engine.same_as(revised.memory.id).get(revised.memory.id) if "content" in revised.fields else None,
+        ),
     )
 
 
@@ -517,6 +534,7 @@ STATS = ("content_length", "link_count", "days_since_creation", "days_since_acce
                     },
                     optional={
                         **{name: MEMORY[name] for name in ("content", "last_accessed", "access_count", "context")},
+                        **EXPIRES,
                         "access_level": text(enum=["public", "private", "shared"]),
                         "superseded_by": ID,
                         "stats": object_schema(dict.fromkeys(STATS, COUNT)),
@@ -773,6 +791,7 @@ def shown(memory: Memory) -> Body:
         last_accessed=memory.accessed_at,
         access_count=memory.access_count,
         context=memory.context,
+        expires_at=memory.expires_at,
     )
 
 

@@ -20,7 +20,7 @@ from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import embedding
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.engine.store.names import free_path
-from scrubjay.errors import AlreadyActive, NotFound, Unprocessable
+from scrubjay.errors import AlreadyActive, ArchiveDamaged, NotFound, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass, replace
@@ -54,6 +54,16 @@ class BroughtBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftAway:
+    """A memory that could not be restored, because its archived copy is damaged."""
+
+    memory: str
+    archive: str
+    code: str  # of the error
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """The answer to a restore."""
 
@@ -61,6 +71,7 @@ class Restored:
     status: JobStatus
     mode: Mode
     memories: tuple[BroughtBack, ...] = ()
+    left_away: tuple[LeftAway, ...] = ()
     cost: float = 0.0
     remaining_ms: int = 0
 
@@ -77,9 +88,10 @@ class Restoring(Archives):
         reason: str | None = None,
         background: bool = False,
     ) -> Restored:
-        """Make archived or forgotten memories active again, all of them or none.
+        """Make archived or forgotten memories active again: all of them but those whose archived copy is damaged.
 
-        :raises AlreadyActive: :raises ArchiveDamaged: if one cannot be read any more; nothing has changed then
+        :raises AlreadyActive: if one is; nothing has changed then
+        :raises ArchiveDamaged: if none can be read any more
         :raises ArchiveUnavailable: if the place where one lies cannot be reached just now
         """
         engine = self._engine
@@ -118,13 +130,21 @@ class Restoring(Archives):
         engine = self._engine
         archives = engine.records.archives.get(ids)
         work: list[tuple[str, Kept | None, TextVectors | None, float]] = []
+        damaged: list[LeftAway] = []
         for number, name in enumerate(ids):
             begun = perf_counter()
-            kept = self._unpacked(archives[name]) if name in archives else None
+            try:
+                kept = self._unpacked(archives[name]) if name in archives else None
+            except ArchiveDamaged as error:
+                damaged.append(LeftAway(memory=name, archive=archives[name].id, code=error.code, why=error.message))
+                if len(damaged) == len(ids):
+                    names = ", ".join(ids)
+                    raise ArchiveDamaged(f"{error.message} Not restored: {names}.", memory_id=ids[0]) from error
+                continue
             text = self._text(name, kept, mode, embed=embed)
             work.append((name, kept, text, perf_counter() - begun))
             engine.progress(number + 1, len(ids), "restoring")
-        moved = sum(archive.size for archive in archives.values())
+        moved = sum(archives[name].size for name, *_ in work if name in archives)
         tier = next((archive.tier for archive in archives.values()), Tier.COLD)
 
         def write(tx: Transaction) -> Restored:
@@ -147,6 +167,7 @@ class Restoring(Archives):
                 status=JobStatus.COMPLETED,
                 mode=mode,
                 memories=tuple(done),
+                left_away=tuple(damaged),
                 cost=prices.transfer(engine.parts.prices, tier, "out", moved),
             )
 
@@ -162,7 +183,7 @@ class Restoring(Archives):
         if not embed:
             return TextVectors(vectors=(), parts=0)
         if mode is Mode.EXPEDITED:
-            return TextVectors(vectors=(), parts=len(self._engine.parts.embedding.split(kept.memory.embeddable)))
+            return TextVectors(vectors=(), parts=len(self._engine.parts.embedding.parts_of(kept.memory)))
         return embedding.embed(self._engine, kept.memory)[0]
 
 

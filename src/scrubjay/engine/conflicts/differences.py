@@ -12,8 +12,12 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.engine.conflicts.reading import Reading
+from scrubjay.engine.conflicts.reading import Reading, read
 from scrubjay.engine.conflicts.weights import BIAS, INNER, MIDDLE, OUTER
+from scrubjay.text.denials import denies_another_thing
+from scrubjay.text.events import LASTING, is_passing_event, is_past_event
+from scrubjay.text.plans import is_plan
+from scrubjay.text.several import GAINED, holds_beside
 from scrubjay.values.languages import word_set
 
 if TYPE_CHECKING:
@@ -208,6 +212,27 @@ def restates(old: Reading, new: Reading, cosine: float) -> bool:
     return named and same_figures(old, new) and not same_beginning(old, new)
 
 
+# What texts say themselves of a change. That they are the nearest, and of a kind that has one value at a time, is none.
+EVIDENCE = ("now", "since", "corrects", "denial", "numbers_other", "numbers_partly", "days_other", "not_yet_there")
+
+
+def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
+    """Whether the texts themselves do not bear out that the newer one outdates the older, however likely it seems: that
+    is left to a reader."""
+    one, other = read(old), read(new)
+    if one.denied != other.denied and denies_another_thing(*((new, old) if other.denied else (old, new))):
+        return True
+    if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
+        return True
+    if is_plan(new):
+        return True
+    if any(seen[name] for name in EVIDENCE):
+        return False
+    if holds_beside(old, new):
+        return (LASTING - GAINED).isdisjoint(other.tokens)
+    return not seen["changes"] and same_start(one, other) < 3  # "we deploy with Jenkins", "we deploy with Make"
+
+
 def denies(old: Reading, new: Reading) -> bool:
     """One of them denies the very words of the other."""
     denied, said = (new, old) if new.denied else (old, new)
@@ -222,8 +247,8 @@ def same_figures(old: Reading, new: Reading) -> bool:
     return set(map(hour, one)) == set(map(hour, other))
 
 
-def figures(read: Reading) -> frozenset[str]:
-    return read.numbers - {"1"} if "one" in read.tokens else read.numbers  # "a fresh one" is not a number
+def figures(reading: Reading) -> frozenset[str]:
+    return reading.numbers - {"1"} if "one" in reading.tokens else reading.numbers  # "a fresh one" is not a number
 
 
 def hour(number: str) -> str:
@@ -233,12 +258,14 @@ def hour(number: str) -> str:
 
 def same_beginning(old: Reading, new: Reading) -> int:
     """How many tokens are word for word the same from the start; 0 unless the subject and the verb are among them."""
-    same = 0
-    for one, other in zip(old.order, new.order, strict=False):
-        if one != other:
-            break
-        same += 1
+    same = same_start(old, new)
     return same if same > max(old.end, new.end) else 0
+
+
+def same_start(old: Reading, new: Reading) -> int:
+    """How many tokens two texts begin with alike."""
+    pairs = zip(old.order, new.order, strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(old.length, new.length))
 
 
 def share_of_both(old: Reading, new: Reading, tokens: int) -> float:

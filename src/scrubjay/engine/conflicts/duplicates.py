@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import cache, lru_cache
 
 from scrubjay.engine.cursors import pages
 from scrubjay.stores.promises.memories import Reads
@@ -21,7 +22,8 @@ NEAR = 0.92  # cosine of two stored texts below which their words are not even c
 SIDE_BY_SIDE = 8  # neighbours of each memory that are compared with it
 PAGE = 200
 
-WORD = re.compile(r"[^\W_]+(?:['.:,][^\W_]+)*|[^\w\s]", re.UNICODE)
+# Of ASCII only $ + < = > | ~ are signs that count: thousands of dashes are passed over without looking at each.
+WORD = re.compile(r"[^\W_]+(?:['.:,][^\W_]+)*|[^\w\s!-#%-*,-/:;?@\[-^`{}]", re.UNICODE)
 SHORTENED = (
     ("can't", "can not"), ("won't", "will not"), ("n't", " not"), ("'m", " am"), ("'re", " are"), ("'ve", " have"),
     ("'ll", " will"), ("'d", " would"), ("'s", " is"),
@@ -49,6 +51,7 @@ def same_said(one: str, other: str) -> bool:
     return "".join(left) == "".join(right)  # soempowering, so empowering
 
 
+@lru_cache(maxsize=2)  # a new text is compared with many, one after the other
 def words(text: str) -> list[str]:
     """The words, in full and without articles; a currency or an emoji is a word too."""
     plain = OPENERS.sub("", text.lower().replace("’", "'"))
@@ -57,6 +60,7 @@ def words(text: str) -> list[str]:
     return [word for word in WORD.findall(plain) if word not in SILENT and (word[0].isalnum() or is_sign(word))]
 
 
+@cache
 def is_sign(character: str) -> bool:
     return unicodedata.category(character) in ("Sc", "Sm", "So")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from scrubjay.text.tokens import root, stem
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.words import CALENDAR, SENTENCE, STOP_WORDS
 
@@ -129,21 +130,6 @@ def subject_of(words: list[str]) -> tuple[str, ...]:
         return ()
     length = next((place for place, word in enumerate(rest) if not word.endswith("'s")), len(rest) - 1) + 1
     return tuple(stem(word) for word in rest[:length])
-
-
-def stem(word: str) -> str:
-    """Enough for "doctors" and "doctor's" to be the doctor."""
-    word = word.removesuffix("'s")
-    return word.removesuffix("s") if len(word) > 3 and not word.endswith("ss") else word
-
-
-def root(word: str) -> str:
-    """A rougher stem, for telling whether two statements speak of the same: "tried", "tries" and "trying"."""
-    word = stem(word)
-    for ending in ("ing", "ied", "ed", "ie", "e", "y"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
 
 
 def same_subject(old: Sentence, new: Sentence) -> bool:

@@ -15,6 +15,7 @@ from scrubjay.engine import access
 from scrubjay.engine.conflicts.differences import (
     Kinds,
     features,
+    is_unsupported,
     other_letter,
     other_number,
     other_one,
@@ -29,6 +30,7 @@ from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Sketch, State, Stored
 
@@ -102,12 +104,16 @@ class Judge:
             )
             for old, one in zip(olds, told, strict=True)
         ]
-        for old, one, score in zip(olds, told, probabilities(seen), strict=True):
+        for old, one, pair, score in zip(olds, told, seen, probabilities(seen), strict=True):
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
-            sure = score >= SURE and short and not other_one(one, said)
+            sure = score >= SURE and not is_unsupported(old.text, new.text, pair)
+            just_that = said.denied and not one.denied and denies_just_that(new.text, old.text)
+            affirmed = one.denied and not said.denied and affirms_what_is_denied(new.text, old.text)
             another = other_number(one, said) or other_letter(one, said)
-            if score >= CANDIDATE and not another and not restates(one, said, neighbours.near(old.id)):
-                found.append(Judged(old.id, score, sure))
+            again = not affirmed and restates(one, said, neighbours.near(old.id))
+            if (score >= CANDIDATE or affirmed or just_that) and not another and not again:
+                sure = (sure or just_that) and short and not other_one(one, said)
+                found.append(Judged(old.id, max(score, SURE) if sure else score, sure))
         return sorted(found, key=lambda one: -one.score)
 
     def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Kinds]:
@@ -125,7 +131,8 @@ class Judge:
         one, other = read(old), read(new)
         if restates(one, other, cosine):
             return False
-        return probability(features(one, other, cosine=cosine, behind=0.0, kinds=kinds, rarity={})) >= SURE
+        seen = features(one, other, cosine=cosine, behind=0.0, kinds=kinds, rarity={})
+        return probability(seen) >= SURE and not is_unsupported(old, new, seen)
 
     def _kinds(self, vector: Vector, others: Sequence[Vector]) -> list[Kinds]:
         if not others:
@@ -185,7 +192,9 @@ def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence
     return hint is not None
 
 
-def stored_result(memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int) -> Stored:
+def stored_result(
+    memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int, compared: bool
+) -> Stored:
     """The answer to a store."""
     return Stored(
         memory=memory,
@@ -194,6 +203,7 @@ def stored_result(memory: Memory, proposals: Sequence[Proposal], *, degraded: st
         same=tuple(one.memory.id for one in proposals if one.same),
         degraded=degraded,
         links=links,
+        compared=compared,
     )
 
 

@@ -15,14 +15,16 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from scrubjay.engine.conflicts.grammar import ANYONE, DETERMINERS, TALK, root
+from scrubjay.engine.conflicts.grammar import ANYONE, DETERMINERS, TALK
+from scrubjay.text.denials import DENIALS
+from scrubjay.text.events import CHANGED, PAST, PRESENT
+from scrubjay.text.tokens import TOKEN, root
 from scrubjay.values.languages import word_set
 from scrubjay.values.words import CALENDAR
 
 READ = 400  # characters of a text that are read
 SUBJECT_AT_MOST = 10  # tokens
 
-TOKEN = re.compile(r"`[^`]+`|[#.]?[^\W_]+(?:[-_'.:/][^\W_]+)*", re.UNICODE)
 START = re.compile(r"\W*", re.UNICODE)
 # One set of characters to begin with, which is looked for faster than alternatives are.
 NEXT_SENTENCE = re.compile(r"[.!?:;\n](?:(?<=\n)|\s)\W*", re.UNICODE)
@@ -46,18 +48,6 @@ NOT_YET = word_set(
     "considering expected due tentative currently trial until"
 )
 CORRECTED = word_set("correction wrong mistake error misread typo slip actually corrected mistaken")
-CHANGED = word_set(
-    "moved move moves changed changes change switched switch replaced replaces replace swapped migrated migrate "
-    "upgraded upgrade raised raise lowered increased decreased reduced cut dropped drop removed remove cancelled "
-    "canceled postponed delayed extended shortened became become turned started stopped quit ended left joined "
-    "retired resigned sold bought closed opened reopened finished done lifted abolished banned allowed approved "
-    "rejected merged fixed solved renamed relocated converted restored recovered healed broke died born married "
-    "divorced passed failed got went gave took reversed reverted adopted gone rose fell grew shrank down up "
-    "bumped doubled halved rescheduled brought forward taken handed hired fired promoted"
-)
-PRESENT = word_set("is are has have")
-PAST = word_set("was were had")
-DENIALS = word_set("no not never without none nobody nothing neither nor cannot")
 SEASONS = word_set("may spring summer autumn winter")
 # Of each row a thing is one: a text on one of them says nothing about another.
 ROWS = tuple(

@@ -20,9 +20,24 @@ def open_conflicts(
     reads: Reads, audience: Audience, *, now: datetime, limit: int, offset: int
 ) -> Sequence[OpenConflict]:
     """Unsettled proposals between two memories that the audience sees and that both still count, newest first."""
-    links = reads.history.open_conflicts(audience, now=now, limit=limit, offset=offset)
+    return _pairs(reads, audience, reads.history.open_conflicts(audience, now=now, limit=limit, offset=offset))
+
+
+def pairs_of(reads: Reads, audience: Audience, newer: Sequence[Memory], *, now: datetime) -> Sequence[OpenConflict]:
+    """Unsettled proposals of which these are the newer ones, if the audience sees the older and both still count."""
+    ids = {memory.id for memory in newer}
+    links = reads.history.links(sorted(ids), kinds=MAY_OUTDATE) if ids else ()
+    pairs = _pairs(reads, audience, [link for link in links if link.source in ids and link.state == "open"])
+    return [
+        pair
+        for pair in pairs
+        if all(one.state is State.ACTIVE and not one.expired(now) for one in (pair.old, pair.new))
+    ]
+
+
+def _pairs(reads: Reads, audience: Audience, links: Sequence[Link]) -> list[OpenConflict]:
     ends = dict.fromkeys(end for link in links for end in (link.source, link.target))
-    seen = {memory.id: memory for memory in reads.get(list(ends), audience)}
+    seen = {memory.id: memory for memory in reads.get(list(ends), audience)} if ends else {}
     return [
         OpenConflict(
             new=seen[link.source], old=seen[link.target], score=link.score or 0.0, sure=(link.score or 0.0) >= SURE

@@ -66,5 +66,5 @@ MIDDLE = (-0.417, -0.514, -0.324, 0.589, -0.469, -0.492, 0.526, 0.542, -0.583, 0
 OUTER = (0.265, 0.734, 0.379, -0.535, 0.721, 0.736, -0.658, -0.764, 0.415, -0.577, -0.767, 0.708)
 BIAS = -0.425
 # fmt: on
-SURE = 0.55  # the probability from which on a memory is hinted at, and a conflict is opened
+SURE = 0.52  # the probability from which on a memory is hinted at, and a conflict is opened
 CANDIDATE = 0.25  # … and from which on it is left to a reader to judge

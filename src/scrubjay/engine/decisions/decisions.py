@@ -17,10 +17,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
-from scrubjay.engine.decisions.mentions import ID, edges_in
+from scrubjay.engine.decisions import mentions
+from scrubjay.engine.decisions.mentions import ID
 from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.lifecycle.curation import connected
-from scrubjay.engine.search import ranking
+from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.search.candidates import find
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
@@ -43,7 +44,6 @@ from scrubjay.values.memory import (
     Status,
     Stored,
     Topic,
-    Verdict,
     topic_key,
 )
 
@@ -63,10 +63,12 @@ LAST_LATIN = "\u024f"
 LINKED_MOST = 5  # decisions shown for one that links to them
 MAX_REASON = 2_000
 SAME_TOPIC = "a newer decision on the same topic"
+SAID_TWICE = timedelta(minutes=1)  # within which the same save is one that was sent again
 AROUND = timedelta(hours=1)  # decisions that belong to a checkpoint
 AROUND_MOST = 10
 
 
+SAID = ("content", "confidence", "access_level")  # of two saves that are the same
 SPELT = {"failure": Outcome.FAILED, **{str(one): one for one in Outcome}}
 
 
@@ -203,14 +205,37 @@ class Decisions:
                 intake.check_unique(engine, tx, intake.fingerprint(memory))
             if memory.kind is Kind.CHECKPOINT:
                 return Saved(memory=engine.ledger.add(tx, memory, text, judged=True), degraded=degraded)
+            if (same := self._sent_again(tx, memory)) is not None:
+                edges = self._named(tx, same)
+                named = tuple(Named(kind=edge.kind, id=edge.target, known=target is not None) for edge, target in edges)
+                return Saved(memory=same, depth=self._depth(tx, same), similar=similar, named=named, degraded=degraded)
             stored, named = self.add(tx, memory, text)
-            depth = tx.count(self._on(stored), access.audience_in(engine.caller, (stored.space,)), now=engine.now())
+            depth = self._depth(tx, stored)
             return Saved(memory=stored, depth=depth, similar=similar, named=named, degraded=degraded)
 
         saved = engine.transact(Saved, write)
         if not text.complete:
             engine.parts.backlog.wake()
         return saved
+
+    def _depth(self, tx: Transaction, memory: Memory) -> int:
+        engine = self._engine
+        return tx.count(self._on(memory), access.audience_in(engine.caller, (memory.space,)), now=engine.now())
+
+    def _sent_again(self, tx: Transaction, memory: Memory) -> Memory | None:
+        """The decision that the same caller saved a moment ago in the same words, and nothing has replaced since."""
+        audience = access.own_audience(self._engine.caller, memory)
+        for same in reversed(tx.history.same_text(intake.fingerprint(memory), audience)):
+            if (
+                same.kind is Kind.DECISION
+                and same.superseded_by is None
+                and abs(memory.created_at - same.created_at) <= SAID_TWICE
+                and all(getattr(same, name) == getattr(memory, name) for name in SAID)
+                and topic_key(same.topic or "") == topic_key(memory.topic or "")
+                and {**same.detail, "name": None} == {**memory.detail, "name": None}
+            ):
+                return same
+        return None
 
     def add(
         self, tx: Transaction, memory: Memory, text: TextVectors, *, imported: bool = False
@@ -237,12 +262,17 @@ class Decisions:
 
     def _link_named(self, tx: Transaction, decision: Memory) -> Iterator[Named]:
         """Link a decision with what its reasoning names, as far as its author may see it."""
-        seen = access.audience_anywhere(self._engine.caller)
-        for edge in edges_in(decision.detail.get("reasoning")):
-            target = next((one for one in tx.get([edge.target], seen) if one.status is not Status.DELETED), None)
-            if target is not None and target.id != decision.id:
+        for edge, target in self._named(tx, decision):
+            if target is not None:
                 self._engine.ledger.link(tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning")
-            yield Named(kind=edge.kind, id=edge.target, known=target is not None and target.id != decision.id)
+            yield Named(kind=edge.kind, id=edge.target, known=target is not None)
+
+    def _named(self, tx: Transaction, decision: Memory) -> Iterator[tuple[mentions.Edge, Memory | None]]:
+        """What a reasoning names, each with the memory that its author may see, if there is one."""
+        seen = access.audience_anywhere(self._engine.caller)
+        for edge in mentions.edges_in(decision.detail.get("reasoning")):
+            there = (one for one in tx.get([edge.target], seen) if one.status is not Status.DELETED)
+            yield edge, next((one for one in there if one.id != decision.id), None)
 
     def mark(self, id: str, outcome: str, *, reason: str | None = None) -> Memory:
         """Say what became of a decision: success, failed or partial, and why.
@@ -283,13 +313,11 @@ class Decisions:
         query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
         found = find(engine, query, audience, now)
-        ranked = found.candidates.scored(0, len(found.candidates))
-        candidates = {one: score for one, score in ranked.items() if found.verdict_on(score) is not Verdict.NONE}
+        scores = {one: chance for one, chance in found.chances(0, None).items() if chance >= verdict.WEAK}
         named = self._by_id(question, wanted)
-        hits = [*named, *engine.records.get([*candidates][:limit], audience)]
+        hits = [*named, *engine.records.get([*scores][:limit], audience)]
         page = self._unfolded(hits, wanted, limit)
         engine.count_reads(page)
-        scores = {one: found.shown(score) for one, score in candidates.items()}
         scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], found.vector)
         return Found(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
 

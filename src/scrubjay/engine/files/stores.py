@@ -14,7 +14,15 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
-from scrubjay.engine.files.two_way import FolderSync, Problem, Progress, still_reading
+from scrubjay.engine.files.two_way import (
+    FolderSync,
+    Problem,
+    Progress,
+    check_there,
+    identity_key,
+    is_away,
+    still_reading,
+)
 from scrubjay.engine.jobs import no_progress
 from scrubjay.engine.store import intake
 from scrubjay.errors import (
@@ -63,6 +71,7 @@ class StoreInfo:
     project: bool = False  # of the working folder
     waiting: int = 0  # files that are still to be written
     there: bool = True  # its folder is there
+    away: bool = False  # it was there before, so its disk may not be mounted
     read_only: bool = False
 
 
@@ -156,6 +165,7 @@ class Folders:
                     project=project is not None and project.name == name,
                     waiting=waiting.get(name, 0),
                     there=store is None or store.path.is_dir(),
+                    away=store is not None and not store.read_only and self._is_away(name),
                     read_only=store is not None and store.read_only,
                 )
             )
@@ -181,7 +191,7 @@ class Folders:
         return str(name)
 
     def enroll(self, name: str) -> None:
-        """Make sure that a store is registered, for a first write.
+        """Make sure that a store is registered, for a first write. Where its folder is away, the file waits for it.
 
         :raises SpaceNotFound: if it is not, and the registry is closed
         :raises StorageError: if its folder cannot be written to
@@ -194,7 +204,8 @@ class Folders:
         store = self._registry.find(name)
         if store is None and not self._registry.auto_register:
             raise not_registered(name)
-        Folder((store or self._registry.usual(name)).path).check_writable()
+        if not self._is_away(name):
+            Folder((store or self._registry.usual(name)).path).check_writable()
         if store is None or (not store.written and name != DEFAULT_SPACE):
             self._register(store or self._registry.usual(name))
 
@@ -224,7 +235,7 @@ class Folders:
 
         self._engine.transact(bool, write)
         if not read_only:
-            Folder(store.path).prepare()
+            registry.folder_of(store).prepare()
         return store
 
     def add(
@@ -255,6 +266,7 @@ class Folders:
             tx.spaces.create(name, at=self._engine.now())
             tx.files.mirror(name, on=False)
             tx.files.drop([file.memory for file in tx.files.list(name)])
+            tx.history.set_fact(identity_key(name), "")
 
     def mirror(self, name: str, path: Path | None = None, *, progress: Progress | None = None) -> Indexed:
         """Keep every memory of a space as a file from now on; what lay in its folder, and how many were written."""
@@ -269,7 +281,9 @@ class Folders:
         elif store is None:
             self._register(registry.usual(intake.check_space(name)))
         self._create_space(name, None)
-        Folder(registry.stores()[name].path).prepare()
+        folder = registry.folder_of(registry.stores()[name])
+        check_there(self._records, name, folder)
+        folder.prepare()
         indexed = self.reindex(name)  # what lies there already
         with self._records.writing() as tx:
             tx.files.mirror(name, on=True)
@@ -289,12 +303,17 @@ class Folders:
 
     def _registered(self, tx: Transaction, store: Registered) -> None:
         """Inside a transaction, so that no other process changes the registry at the same time."""
-        self._needed().add(replace(store, written=True))
-        tx.spaces.create(store.name, at=self._engine.now(), description=store.description)
+        description = self._engine.parts.checked_text(store.description)
+        tx.spaces.create(store.name, at=self._engine.now(), description=description)
+        self._needed().add(replace(store, description=description, written=True))
 
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:
             tx.spaces.create(name, at=self._engine.now(), description=description)
+
+    def _is_away(self, name: str) -> bool:
+        folder = self._folder(name)
+        return folder is not None and is_away(self._records, name, folder)
 
     def _needed(self) -> Registry:
         if self._registry is None:
@@ -381,11 +400,15 @@ class Folders:
         """Files of a space that are left alone, and why, as of the last look."""
         return sorted(self._shelves.of(space).problems.values(), key=lambda problem: problem.name)
 
-    def reindex(self, name: str, *, progress: Progress | None = None) -> Indexed:
-        """Look at every file of a store, now, and wait for its vectors."""
+    def reindex(self, name: str, *, new_folder: bool = False, progress: Progress | None = None) -> Indexed:
+        """Look at every file of a store, now, and wait for its vectors. With `new_folder`, a folder that is gone is
+        created again and filled."""
         folder = self._folder(self.check(name))
         if folder is None:
             return Indexed()
+        if new_folder:
+            self._check_local("Only this machine's owner may create a folder again.")
+            folder.prepare()
         with self._at(name, until=None) as shelf:
             self._write(name)
             shelf.problems.clear()
@@ -503,7 +526,7 @@ class Folders:
 
     def _folder(self, space: str) -> Folder | None:
         store = None if self._registry is None else self._registry.find(space)
-        return None if store is None else Folder(store.path)
+        return None if self._registry is None or store is None else self._registry.folder_of(store)
 
     def _folder_sync(self, space: str, folder: Folder, shelf: Shelf) -> FolderSync:
         sealed = space in self._needed().read_only()

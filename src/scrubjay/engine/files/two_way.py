@@ -4,6 +4,7 @@
     memory changed, file not    the file is written
     both changed                the file wins; what the memory said stays as a version
     file gone                   the memory is soft-deleted, if the folder exists and is the one we know
+    folder gone                 nothing: its disk may not be mounted, so nothing is created in its place either
     file back                   the same memory comes back
     file renamed                the same memory, told by the id in its front matter or by its bytes
     files swapped               as if each was renamed: ids and histories follow the text
@@ -37,7 +38,7 @@ from scrubjay.folders.markdown import Document
 from scrubjay.folders.paths import path_of_file
 from scrubjay.machine.projects import project_root
 from scrubjay.stores.promises.files import File
-from scrubjay.stores.promises.memories import Transaction
+from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
@@ -207,7 +208,7 @@ class FolderSync:
                 return False
         if identity is None:
             return False
-        key = f"folder:{self._space}"
+        key = identity_key(self._space)
         if self._records.history.fact(key) != identity:
             here = self._folder.walk()
             gone = [file.memory for file in self._kept() if file.name not in here.files]
@@ -217,9 +218,7 @@ class FolderSync:
         return True
 
     def _kept(self) -> list[File]:
-        return [
-            file for file in self._records.files.list(self._space) if file.state in AT_HAND and file.hash is not None
-        ]
+        return kept_files(self._records, self._space)
 
     def _compared(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
         """Files that say something new, and the stamps of those that were only touched."""
@@ -429,8 +428,7 @@ class FolderSync:
         if at_once:
             return [embedding.embed(self._engine, memory)[0] for memory in memories]
         return [
-            TextVectors(vectors=(), parts=len(self._engine.parts.embedding.split(memory.embeddable)))
-            for memory in memories
+            TextVectors(vectors=(), parts=len(self._engine.parts.embedding.parts_of(memory))) for memory in memories
         ]
 
     def _revise(self, change: Change, file: File, *, at_once: bool = True, leaving: bool = False) -> bool:
@@ -584,6 +582,7 @@ class FolderSync:
         """
         if self._read_only:
             return self._write_nothing()
+        check_there(self._records, self._space, self._folder)
         waiting = self._records.files.list(self._space, waiting=True)
         if any(file.state in AT_HAND for file in waiting):
             self._folder.check_writable()
@@ -762,6 +761,34 @@ class FolderSync:
         for name, why in walk.refused.items():
             file = by_name.get(name)
             self._problems[name] = Problem(name=name, why=why, memory=None if file is None else file.memory)
+
+
+def identity_key(space: str) -> str:
+    """The fact that says which folder the files of a space were last seen in."""
+    return f"folder:{space}"
+
+
+def is_away(reads: Reads, space: str, folder: Folder) -> bool:
+    """Whether a folder that was in use is gone, or is an empty place where its disk would be mounted."""
+    if not reads.history.fact(identity_key(space)) or folder.identity() is not None:
+        return False
+    if not folder.root.is_dir():
+        return True
+    files, here = kept_files(reads, space), folder.walk().files
+    return bool(files) and not any(file.name in here for file in files)
+
+
+def check_there(reads: Reads, space: str, folder: Folder) -> None:
+    """:raises StorageError: if a folder that was in use is away"""
+    if is_away(reads, space, folder):
+        raise StorageError(
+            "The store's folder is not there; its disk may not be mounted.",
+            hint=f"If it is gone for good, `scrubjay folders reindex {space} --new-folder` creates it again.",
+        )
+
+
+def kept_files(reads: Reads, space: str) -> list[File]:
+    return [file for file in reads.files.list(space) if file.state in AT_HAND and file.hash is not None]
 
 
 def still_reading(done: int, total: int) -> StillReading:

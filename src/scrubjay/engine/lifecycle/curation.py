@@ -15,8 +15,8 @@ from scrubjay.engine.store.intake import revision as revision_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction, clock_at
 from scrubjay.values.codec import plain
-from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Filter, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
+from scrubjay.values.frozen import dataclass, replace
+from scrubjay.values.memory import Filter, FormerPhrases, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -113,6 +113,10 @@ class Curation:
         if memory.superseded_by is not None:
             return engine.transact(Undone, lambda tx: self._undo_supersession(tx, memory))
         revision, settled = last_revision(memory, engine.history(memory.id)), self._last_settled(engine.records, memory)
+        former_phrases = engine.records.history.former_phrases(memory.id)
+        since = max(0 if revision is None else revision.after.hlc, 0 if settled is None else said_at(settled))
+        if former_phrases and former_phrases[-1].hlc >= since:
+            return self._undo_rephrasing(memory, former_phrases[-1])
         if settled is not None and (revision is None or said_at(settled) > revision.after.hlc):
             return engine.transact(Undone, lambda tx: self._undo_settling(tx, memory, settled))
         if revision is None:
@@ -200,6 +204,22 @@ class Curation:
             again = revision.write(engine, tx, current, reason=f"{UNDID}{former.id}").memory
             differ = tuple(name for name in changes(memory, again) if name != "title")
             return Undone(memory=again, what="revised", before=memory, fields=differ)
+
+        undone = engine.transact(Undone, write)
+        revision.see_to_the_rest(engine)
+        return undone
+
+    def _undo_rephrasing(self, memory: Memory, last: FormerPhrases) -> Undone:
+        engine = self._engine
+        revision = revising.prepared(engine, memory, {"also": last.also})
+
+        def write(tx: Transaction) -> Undone:
+            current = revision.current(engine, tx, expected_version=engine.expected_version)
+            if tx.history.former_phrases(memory.id)[-1:] != (last,):
+                raise _changed_meanwhile(memory)
+            again = replace(current, also=revision.changed["also"], flags=revision.flags)
+            undone = engine.ledger.rephrase(tx, current, again, reason=None, text=revision.text, undo=True)
+            return Undone(memory=undone.memory, what="revised", before=memory, fields=undone.fields)
 
         undone = engine.transact(Undone, write)
         revision.see_to_the_rest(engine)

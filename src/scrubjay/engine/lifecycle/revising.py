@@ -50,10 +50,11 @@ class Revision:
 
 def prepared(engine: Engine, known: Memory, changed: Mapping[str, Any]) -> Revision:
     flags = known.flags
-    if changed.keys() & {"content", "title", "metadata"}:
+    if changed.keys() & {"content", "title", "metadata", "also"}:
         examined = intake.check_trust(engine, intake.retitled(known, changed))
         changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
-    text = embedding.embed(engine, intake.retitled(known, changed))[0] if "content" in changed else None
+    embeds = "content" in changed or changed.get("also", known.also) != known.also
+    text = embedding.embed(engine, intake.retitled(known, changed))[0] if embeds else None
     return Revision(known=known, changed=changed, flags=flags, text=text)
 
 

@@ -141,7 +141,7 @@ def _vectors(found: Sequence[Piece], embedding: Embedding) -> Sequence[Vector] |
     if embedding.embedder is None or len(found) > MOST_COMPARED:
         return None
     try:
-        return embedding.at_leisure([embedding.split(piece.text)[0] for piece in found])
+        return embedding.at_leisure([embedding.embedder.split(piece.text)[0] for piece in found])
     except EmbeddingError:
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from scrubjay.values.vectors import Knots
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
-MAY_HOLD = 70  # of the best by words, how many are asked which rare words they hold: it takes 0.2 ms each
-FEW = 10  # memories hold all of them: more are not told apart by that
 FROM_THEN = 50  # candidates by meaning from the time that a question names
 
 
@@ -47,20 +45,42 @@ class Found(NamedTuple):
     degraded: str | None  # why there is none, or which memories have none
     partly: bool  # the latter
     periods: tuple[Period, ...]  # the times that the question names
-    sure: float  # how likely the best of them answers
 
     @property
     def verdict(self) -> Verdict:
-        return verdict.verdict(self.sure)
+        """The label of the likeliest of all."""
+        ranked = self.candidates
+        return verdict.label_of(max((float(ranked.chances[row]) for row in ranked.order), default=0.0))
 
-    def shown(self, score: float) -> float:
-        """The score that a candidate with this one is shown with: the best has the verdict's, the others as much less
-        as they are."""
-        best = float(self.candidates.scores[self.candidates.order[0]])
-        return self.sure * min(1.0, score / best) if best > 0 else self.sure
+    def chances(self, start: int, end: int | None) -> dict[str, float]:
+        """The memories of a page, in order, each with how likely it answers the question."""
+        ranked = self.candidates
+        return {ranked.memories[row]: float(ranked.chances[row]) for row in ranked.order[start:end]}
 
-    def verdict_on(self, score: float) -> Verdict:
-        return verdict.verdict(self.shown(score))
+    def without_weak(self, flagged: Container[str]) -> Found:
+        """The same without those of these memories that do not clearly answer: no count and no page shows them."""
+        ranked = self.candidates
+        order = [
+            row
+            for row in ranked.order
+            if ranked.memories[row] not in flagged or verdict.label_of(float(ranked.chances[row])) is Verdict.STRONG
+        ]
+        return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
+
+    def here_first(self, here: Container[str]) -> Found:
+        """The same with the memories of the current space, whose ids are `here`, before others that have no better
+        label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
+        ranked = self.candidates
+        labels = {row: [*Verdict].index(verdict.label_of(float(ranked.chances[row]))) for row in ranked.order}
+        own = [row for row in ranked.order if ranked.memories[row] in here]
+        others = [row for row in ranked.order if ranked.memories[row] not in here]
+        if answers := sum(labels[row] == 0 for row in own):
+            others = [row for row in others if labels[row] == 0][:answers]
+        order = list[int]()
+        for row in own:
+            better = next((place for place, one in enumerate(others) if labels[one] >= labels[row]), len(others))
+            order, others = [*order, *others[:better], row], others[better:]
+        return self._replace(candidates=ranked.but([*order, *others], {}, ""))
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
@@ -92,9 +112,9 @@ def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Asked
     engine.notice_edits()
     if query.words_only:
         return None, None, None
-    vector, degraded = embed_query(engine, query.text)
+    vector, degraded = embed_query(engine, query.joined)
     languages = engine.parts.languages
-    second, lacking = languages.query(query.text) if languages.configured else (None, None)
+    second, lacking = languages.query(query.joined) if languages.configured else (None, None)
     return vector, degraded or lacking, second
 
 
@@ -105,6 +125,7 @@ def _find(
     audience: Audience,
     now: datetime,
 ) -> Found:
+    engine.look_for_owed()
     vector, degraded, second = asked
     if vector is not None and (other_model := check_model(engine)) is not None:
         vector, degraded = None, other_model
@@ -120,47 +141,59 @@ def _find(
         embed=lambda text: embed_query(engine, text)[0],
         second=second,
     )
-    ranked, periods, sure = search.candidates(vector)
-    found = Found(ranked, vector, degraded, False, periods, sure)
-    if not engine.only and len(ranked):
-        here = engine.records.in_space(ranked.memories, engine.spaces[0])
-        found = found._replace(candidates=ranking.here_first(ranked, here, found.verdict_on))
+    found, periods = search.candidates(vector)
+    answer = Found(found, vector, degraded, False, periods)
+    if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
+        answer = answer.without_weak(_flagged_among(engine, found, query, audience, now))
+    if not engine.only and len(found):
+        answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:
-        return found
-    if len(found.candidates):
-        best_was_compared = found.candidates.best_was_compared
-        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not best_was_compared)
+        return answer
+    if len(found):
+        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_was_compared)
     else:  # whatever has a vector is found
         searched = engine.records.count(query.filter, audience, now=now)
         waiting = without_vectors(searched, searched)
-    return found._replace(degraded=waiting, partly=waiting is not None)
+    return answer._replace(degraded=waiting, partly=waiting is not None)
+
+
+def _flagged_among(
+    engine: Engine, found: ranking.Ranked, query: Query, audience: Audience, now: datetime
+) -> frozenset[str]:
+    """Which of the candidates hold a secret or instructions to a model."""
+    flagged, most = replace(query.filter, flag="any"), len(found.memories)
+    if not engine.records.list(flagged, audience, now=now, limit=1):  # as in most stores; the ids would take longer
+        return frozenset()
+    among = replace(flagged, ids=frozenset(found.memories))
+    return frozenset([memory.id for memory in engine.records.list(among, audience, now=now, limit=most)])
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
     """The page of the question; with weights that order, of the order that they make."""
     reads, weights, ranked = engine.records, query.weights, found.candidates
     end, orders = query.offset + query.limit, weights is not None and weights.order
-    scores = ranked.scored(0, len(ranked)) if orders else ranked.scored(query.offset, end)
-    known = {memory.id: memory for memory in reads.get(list(scores), audience)}
-    memories: Sequence[Memory] = [known[one] for one in scores if one in known]
+    chances = found.chances(0, None) if orders else found.chances(query.offset, end)
+    known = {memory.id: memory for memory in reads.get(list(chances), audience)}
+    memories: Sequence[Memory] = [known[one] for one in chances if one in known]
     if weights is not None:
+        scores = ranked.scored(0, len(ranked)) if orders else ranked.scored(query.offset, end)
         hits = ranking.by_weights(scores, memories, weights, now)
         hits = hits[query.offset : end] if orders else hits
         memories = engine.with_texts([hit.memory for hit in hits], deep=False)
         return tuple(
-            replace(hit, memory=memory, verdict=found.verdict_on(hit.score))
+            replace(hit, memory=memory, verdict=verdict.label_of(chances[memory.id]))
             for hit, memory in zip(hits, memories, strict=True)
         )
     why: Mapping[str, Explanation] = {}
     if query.explain:
-        words = reads.matched_words(query.text, list(known))
+        words = reads.matched_words(query.joined, list(known))
         page = ranked.page(query.offset, end)
-        why = {one.memory: ranking.explained(one, words.get(one.memory, ())) for one in page}
+        why = {one.memory: ranking.explained(one, query, words.get(one.memory, ())) for one in page}
     return tuple(
         Hit(
             memory=memory,
-            score=(score := found.shown(scores[memory.id])),
-            verdict=verdict.verdict(score),
+            score=chances[memory.id],
+            verdict=verdict.label_of(chances[memory.id]),
             explanation=why.get(memory.id),
         )
         for memory in engine.with_texts(memories, deep=False)
@@ -180,34 +213,28 @@ class Search:
     embed: Callable[[str], Vector | None]  # a further question's vector
     second: Asked | None  # the question for the second model, if the store uses one
 
-    def candidates(self, vector: Vector | None) -> tuple[ranking.Ranked, tuple[Period, ...], float]:
-        """Everything that may answer, best first; the times that the question names; how likely the best answers."""
+    def candidates(self, vector: Vector | None) -> tuple[ranking.Ranked, tuple[Period, ...]]:
+        """Everything that may answer, best first, and the times that the question names."""
         query, reads = self.query, self.reads
         periods = () if query.words_only else self._periods(vector)
-        heard: list[verdict.Heard] = []
         if vector is None:
-            matches = reads.match(query.text, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
+            matches = reads.match(query.joined, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
             found = ranking.Ranked.by_words(matches)
-            by_words = found.order
         else:
-            near = reads.candidates(query.text, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH)
-            if near.near:
-                heard.append(verdict.Heard(self.fingerprint, vector, near.cosines[: near.near]))
+            near = reads.candidates(
+                query.joined, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
+            )
             if periods:
                 near = and_also(near, self._from_then(vector, periods))
             similar, weight = dict[str, float](), ranking.BESIDE
             if self.second is not None:
                 second = self._second(self.second, near.memories)
-                # A model that has read few of them cannot say that none of them answers.
-                if heard and second and (self.second.foreign or 2 * len(second) >= near.near):
-                    heard.append(verdict.Heard(self.second.model, self.second.vector, list(second.values())))
                 near = and_also(near, reads.cosines(vector, [*second.keys() - {*near.memories}]).items())
                 from scrubjay.values.vectors import interpolate
 
                 similar = {memory: interpolate(cosine, self.second.calibration) for memory, cosine in second.items()}
                 weight = ranking.FOREIGN if self.second.foreign else weight
-            found, by_words = ranking.fuse(near, self.knots, similar, weight=weight), near.by_words
-        words, holders = self._rare(found, by_words)
+            found = ranking.fuse(near, self.knots, similar, weight=weight)
         look = len(found) and not query.words_only
         glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
         passages = self._passages(ranking.long_notes(glimpses))
@@ -217,31 +244,16 @@ class Search:
             periods,
             glimpses,
             passages=passages,
-            holders=holders,
             links_among=lambda some, found: reads.history.links(some, kinds=ranking.PAIRS, within=found),
             vectors_of=reads.vectors,
         )
-        words = words._replace(best=max(words.best, *passages.values())) if passages else words
-        return ranked, periods, ranking.likelihood(ranked, query, heard, words, glimpses)
-
-    def _rare(self, found: ranking.Ranked, by_words: Sequence[int]) -> tuple[verdict.Words, frozenset[str]]:
-        """What words say, and which memories hold every rare word of the question, where that tells them apart."""
-        best = float(found.word_scores[by_words[0]]) if len(by_words) else 0.0
-        rare = set(verdict.rare_words(self.query.text))
-        if not rare:
-            return verdict.Words(best), frozenset()
-        held = self.reads.matched_words(" ".join(rare), [found.memories[row] for row in by_words[:MAY_HOLD]])
-        known = rare & {word for words in held.values() for word in words}
-        asks_for_it = len(rare) > 1 or len(query_words(self.query.text)) == 1
-        holders = [memory for memory, words in held.items() if rare.issubset(words)] if asks_for_it else []
-        few = holders if len(holders) <= FEW else []
-        return verdict.Words(best, len(known), len(rare) - len(known)), frozenset(few)
+        return ranked, periods
 
     def _passages(self, long: Sequence[str]) -> dict[str, float]:
         """What the best passage of each of these long notes holds of the question's words."""
         if not long:
             return {}
-        rarity = self.reads.rarity(query_words(self.query.text), self.audience)
+        rarity = self.reads.rarity(query_words(self.query.joined), self.audience)
         return {one.id: ranking.best_passage(one.text, rarity) for one in self.reads.sketches(long, self.audience)}
 
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:

@@ -2,7 +2,7 @@
 
 A candidate's score is its own: a fixed, rising function of its similarity (the models' calibrated cosines) and its word
 score (share of the question's distinctive words). Nothing is dropped for being far: whether the best is an answer is
-decided for the whole list (`verdict.py`), and shown scores are that verdict's, in the order made here.
+decided for each by itself (`verdict.py`), and that is the score which is shown, in the order made here.
 
 The second look sees how a memory begins, how long it is, when and in which conversation it was made, and adds or takes
 a little (`Candidate.boosts`). What each part is worth was measured: docs/lab/retrieval.md.
@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
+from scrubjay.text import names
+from scrubjay.text.english import looks_english
+from scrubjay.text.events import CHANGED
+from scrubjay.text.pieces import heading, pieces
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -34,10 +38,9 @@ from scrubjay.values.memory import (
     Memory,
     Period,
     Query,
-    Verdict,
     Weights,
 )
-from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, WORD, says, words_of
+from scrubjay.values.pronouns import WORD, words_of
 from scrubjay.values.words import STOP_WORDS, query_words
 
 if TYPE_CHECKING:  # a search by words alone needs no numpy
@@ -46,7 +49,6 @@ if TYPE_CHECKING:  # a search by words alone needs no numpy
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words
-NOT_EMBEDDED = 0.2  # what counts as the similarity of a memory without a vector, where others have one
 BESIDE = 0.5  # weight of a second model's similarity against the first's …
 FOREIGN = 0.75  # … and if the question is in another language than English
 
@@ -81,6 +83,7 @@ class Ranked:
         self.looked: Sequence[int] = ()  # rows that were looked at a second time
         self.boosts: dict[str, Column] = {}  # what that added to their scores, in the order of `looked`
         self.moved: dict[int, dict[str, float]] = {}  # rows that got another place, and what that added
+        self.chances: Column = scores  # of each row: how likely it answers the question (`rank` says so)
 
     @classmethod
     def by_words(cls, found: Sequence[Match]) -> Ranked:
@@ -127,6 +130,7 @@ class Ranked:
             order=order,
         )
         other.looked, other.boosts, other.moved = self.looked, self.boosts, dict(self.moved)
+        other.chances = self.chances
         for row, score in moved.items():
             other.moved[row] = {**self.moved.get(row, {}), why: score - float(self.scores[row])}
             other.scores[row] = score
@@ -162,12 +166,14 @@ def fuse(
     if second:
         others = np.array([second.get(memory, math.nan) for memory in found.memories], np.float64)
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
-    # Without any vectors (no model) words speak alone. One memory without a vector (archived, not embedded yet) among
-    # others counts as just near enough: its words alone must not pass for a full score.
-    if embedded.any():
-        scores = MEANING * np.where(embedded, similarities, NOT_EMBEDDED) + (1 - MEANING) * words
-    else:
-        scores = words
+    scores = np.where(embedded, MEANING * similarities + (1 - MEANING) * words, words)
+    if not embedded.all() and embedded.any():
+        # Of a memory without a vector (archived, not embedded yet) words speak alone, and for all of its score: else
+        # one that was just stored would stand behind whatever is near the question. But it never passes one with a
+        # vector that holds as much of the question.
+        as_good = words[embedded] >= words[~embedded][:, None]
+        most = np.where(as_good, scores[embedded], 0.0).max(axis=1)
+        scores[~embedded] = np.where(as_good.any(axis=1), np.minimum(words[~embedded], most), words[~embedded])
     return Ranked(
         found.memories,
         scores=scores,
@@ -197,25 +203,36 @@ def rank(
     glimpses: Glimpses,
     *,
     passages: Mapping[str, float],
-    holders: frozenset[str],
     links_among: Callable[[list[str], Sequence[str]], Iterable[Link]],
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> Ranked:
     """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, newer before
-    older on one thing, the `holders` of all rare words first, fresh before stale. Only weights that order have a later
-    word."""
+    older on one thing, fresh before stale. Only weights that order have a later word."""
     # A weighted sum is a plain one, and who asks about a time wants what was true then.
     plain_sum = query.weights is not None and query.weights.order
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
         found = second_look(found, glimpses, query.text, periods, passages)
+        found.chances = chances_of(found, reworded=bool(query.also))
         if current:
             found = newer_first(found, glimpses, query.text, vectors_of)
-    if those := labelled(glimpses, query.text, holders):
-        found = holders_first(found, those)
     if current:
         found = fresh_first(found, links_among(found.first(LOOKED), found.memories))
     return found
+
+
+def chances_of(found: Ranked, *, reworded: bool) -> Column:
+    """How likely each row answers the question. Of a memory without a vector only the words are known, and these cannot
+    say that it does not."""
+    import numpy as np
+
+    scores = np.asarray(found.scores, np.float64)
+    compared = ~np.isnan(np.asarray(found.cosines, np.float64))
+    by_words = np.maximum(scores, verdict.WEAK)
+    if not compared.any():
+        return by_words
+    sure = verdict.chances(scores, found.similarities, found.word_scores, reworded=reworded)
+    return np.where(compared, sure, by_words)
 
 
 def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
@@ -223,53 +240,20 @@ def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
     return found.first(len(found) if periods else LOOKED)
 
 
-def holders_first(found: Ranked, holders: frozenset[str]) -> Ranked:
-    """A memory that holds every rare word of the question comes before those that hold only some."""
-    first = [row for row in found.order if found.memories[row] in holders]
-    if not first or len(first) == len(found):
-        return found
-    those = set(first)
-    rest = [row for row in found.order if row not in those]
-    least = float(found.scores[rest[0]])
-    return found.but([*first, *rest], {row: least for row in first if found.scores[row] < least}, "names")
+CURRENT, FRESH = "current", "newer"  # why a memory has a better place than its score; that adds nothing to the score
 
 
-def labelled(glimpses: Glimpses, question: str, holders: frozenset[str]) -> frozenset[str]:
-    """The holders of all rare words or, if the question names Room A, those of them that name it, or all that do."""
-    if not (asked := verdict.labels(question)):
-        return holders
-    columns = zip(glimpses.memories, glimpses.opening, strict=True)
-    those = frozenset(memory for memory, opening in columns if asked <= verdict.labels(opening))
-    return (those & holders) or holders or those
-
-
-def here_first(found: Ranked, here: Container[str], label: Callable[[float], Verdict]) -> Ranked:
-    """Memories of the current space, whose ids are `here`, before others with the same label. Where it answers the
-    question itself, other spaces add strong ones only, and no more of them than it has."""
-    at_home = {row for row in found.order if found.memories[row] in here}
-    if len(at_home) in (0, len(found)):
-        return found
-    labels = {row: label(float(found.scores[row])) for row in found.order}
-    strong = [row for row in found.order if labels[row] is Verdict.STRONG]
-    order = [*found.order]
-    if answers := [row for row in strong if row in at_home]:
-        others = set([row for row in strong if row not in at_home][: len(answers)])
-        order = [row for row in order if row in at_home or row in others]
-    order.sort(key=lambda row: ([*Verdict].index(labels[row]), row not in at_home))
-    moved, best = {}, 0.0
-    for row in reversed(order):  # what was moved up has at least the score of what stands behind it
-        if (best := max(best, float(found.scores[row]))) > found.scores[row]:
-            moved[row] = best
-    return found.but(order, moved, "this space")
-
-
-def explained(one: Candidate, words: tuple[str, ...]) -> Explanation:
+def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
+    """Why it was found: the words it holds, and those of the question's other wordings that brought any of them."""
+    brought = {word.lower() for word in words} - {word.lower() for word in query_words(query.text)}
+    own = {wording: {word.lower() for word in query_words(wording)} for wording in query.also}
     return Explanation(
         words=words,
+        wordings=tuple(wording for wording, words in own.items() if not brought.isdisjoint(words)),
         word_score=one.word_score,
         cosine=one.cosine,
         similarity=one.similarity,
-        boosts={name: value for name, value in one.boosts.items() if round(value, 2)},
+        boosts={name: value for name, value in one.boosts.items() if round(value, 2) or name in (CURRENT, FRESH)},
     )
 
 
@@ -285,19 +269,8 @@ READ = 100_000  # … of so many altogether; they count …
 FULLY_READ = 2  # … in full from so many doublings on: the longer, the less its vector says of a passage
 NOTE = 0.2  # how much less words weigh in a short memory of no conversation: who asks words it in another way
 TIME = 0.2  # weight of being from the time that the question names
-PERSONAL = 0.1  # for "I" and "my" in a memory, if they are in the question too
-TOLD = 0.05  # what "you" in a memory costs, if it is not in the question: it tells someone of themself
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
-RECENT = 0.08  # what share the newest of those looked at gain, unless the question asks what was: the older, the less
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
-
-
-# Words of questions about what was, rather than what is.
-PAST = frozenset(
-    """
-    did was were had ago used before after previous previously former originally first ever last when why then
-    """.split()  # noqa: SIM905 -- read as words
-)
 
 
 def second_look(
@@ -317,7 +290,6 @@ def second_look(
     all_scores, at = np.array(found.scores, np.float64), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
     similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
-    first_words, first_person, second_person = zip(*map(verdict.told, glimpses.opening), strict=True)
     lengths, talks = np.asarray(glimpses.length), talks_of(glimpses)
     alone = talks == 0
     embedded = ~np.isnan(np.asarray(found.cosines)[at])
@@ -334,15 +306,10 @@ def second_look(
         leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
-    if says(FIRST_PERSON, question):
-        boosts["first person"] = PERSONAL * np.array(first_person)
-    if any(second_person) and not says(SECOND_PERSON, question):
-        boosts["second person"] = -TOLD * np.array(second_person)
-    words = verdict.asked_by(question).words
-    if not words.isdisjoint(first_words):
-        boosts["subject"] = np.array([SUBJECT if word in words else 0.0 for word in first_words])
-    if not periods and PAST.isdisjoint(words_of(question)):
-        boosts["recent"] = RECENT * ages(glimpses) * scores
+    if not alone.all():  # who says it, or of whom
+        asked = {word.lower() for word in query_words(question)}
+        begins = [not asked.isdisjoint(words_of(opening)[:1]) for opening in glimpses.opening]
+        boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
     scores = scores + sum(boosts.values())
     if periods:
         boosts["time"] = TIME * (suiting(glimpses, periods) - scores)
@@ -379,7 +346,7 @@ def long_notes(glimpses: Glimpses) -> list[str]:
 
 def best_passage(text: str, rarity: Mapping[str, float]) -> float:
     """How much of a question's words, each worth its rarity, stands together somewhere in a text: from 0 to 1."""
-    worth = {word.lower()[: verdict.STEM]: value for word, value in rarity.items()}
+    worth = {word.lower()[: names.STEM]: value for word, value in rarity.items()}
     text = text.lower()
     found = sorted((at, stem) for stem in worth for at in places(stem, text))
     held: Counter[str] = Counter()
@@ -404,14 +371,6 @@ def places(stem: str, text: str) -> Iterator[int]:
         if not stem.isascii() or not (text[at - 1 : at].isalnum() or (len(stem) < 4 and text[end : end + 1].isalnum())):
             yield at
         at = text.find(stem, at + 1)
-
-
-def ages(glimpses: Glimpses) -> Column:
-    """For each memory the share of the others that are older."""
-    import numpy as np
-
-    times = np.asarray(glimpses.created_at)
-    return np.sort(times).searchsorted(times) / len(times)
 
 
 def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
@@ -490,6 +449,8 @@ class Fact(NamedTuple):
     figures: frozenset[str]  # what has a digit: 1001, db1, 4.2
     named: frozenset[str]  # stems of what is written like a name
     names: frozenset[str]  # of these, in full, those that few of the others have
+    telling: frozenset[str]  # pieces of the text that few of the others have
+    heading: frozenset[str]  # pieces of what it names first as its topic
     english: bool
     vector: Vector
 
@@ -508,22 +469,23 @@ def newer_first(
     question: str,
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> Ranked:
-    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer."""
+    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer. Places change,
+    scores do not."""
     if not FORMER.isdisjoint(words_of(question)):
         return found
     known = facts(found, glimpses, vectors_of)
     if len(known) < 2:
         return found
     asked = asked_for(question)
-    order, scores = [*found.order[:COMPARED]], dict[int, float]()
+    order, moved = [*found.order[:COMPARED]], dict[int, float]()
     for row in order[1:]:
         low = order.index(row)
         for high, other in enumerate(order[:low]):
             if other in known and row in known and answers_better(known[other], known[row], asked):
                 order.insert(high, order.pop(low))
-                scores[row] = scores.get(other, float(found.scores[other]))
+                moved[row] = float(found.scores[row])
                 break
-    return found.but([*order, *found.order[COMPARED:]], scores, "current") if scores else found
+    return found.but([*order, *found.order[COMPARED:]], moved, CURRENT) if moved else found
 
 
 def facts(
@@ -541,9 +503,12 @@ def facts(
     if len(said) < 2:
         return {}
     vectors = vectors_of([found.memories[row] for row in said])
-    names = {row: verdict.names(glimpses.opening[place[found.memories[row]]]) for row in said}
-    having = Counter(name for some in names.values() for name in some)
+    named = {row: names.find_names(glimpses.opening[place[found.memories[row]]]) for row in said}
+    having = Counter(name for some in named.values() for name in some)
     seldom = {name for name, count in having.items() if count <= SELDOM}
+    parts = {row: pieces(glimpses.opening[place[found.memories[row]]]) for row in said}
+    holding = Counter(piece for some in parts.values() for piece in some)
+    telling = {piece for piece, count in holding.items() if count <= max(2, len(said) // 3)}
     known = {}
     for row, words in said.items():
         memory = found.memories[row]
@@ -556,11 +521,13 @@ def facts(
                 length=int(glimpses.length[place[memory]]),
                 opening=opening,
                 words=words,
-                stems=frozenset(word[: verdict.STEM] for word in words - STOP_WORDS if len(word) > 1),
-                figures=verdict.figures(opening),
-                named=frozenset(name[: verdict.STEM] for name in names[row]),
-                names=names[row] & seldom,
-                english=verdict.english(opening),
+                stems=frozenset(word[: names.STEM] for word in words - STOP_WORDS if len(word) > 1),
+                figures=names.find_figures(opening),
+                named=frozenset(name[: names.STEM] for name in named[row]),
+                names=named[row] & seldom,
+                telling=parts[row] & telling,
+                heading=heading(opening),
+                english=looks_english(opening),
                 vector=vector,
             )
     return known
@@ -568,7 +535,7 @@ def facts(
 
 def speaks_again(opening: str, others: Iterable[str]) -> bool:
     """Whether a text names a speaker, as others do; "Battery: …", once only, is what it is about."""
-    speaker = verdict.SPEAKER.match(opening)
+    speaker = names.SPEAKER.match(opening)
     if speaker is None:
         return False
     those = (True for other in others if other.startswith(speaker[0]))
@@ -578,11 +545,11 @@ def speaks_again(opening: str, others: Iterable[str]) -> bool:
 def asked_for(question: str) -> Wanted:
     from scrubjay.engine.conflicts.reading import NUMBER_WORDS  # not for a search by words
 
-    stems = frozenset(word[: verdict.STEM] for word in words_of(" ".join(query_words(question))))
-    figures, words = verdict.figures(question), words_of(question)
+    stems = frozenset(word[: names.STEM] for word in words_of(" ".join(query_words(question))))
+    figures, words = names.find_figures(question), words_of(question)
     numbers = (word for word in words if word in NUMBER_WORDS)  # floor two, floor three
-    names = frozenset(word.lower()[: verdict.STEM] for word in (*verdict.rare_words(question), *numbers))
-    return Wanted(stems | figures, names | figures, not NOW.isdisjoint(words))
+    rare = frozenset(word.lower()[: names.STEM] for word in (*names.find_rare_words(question), *numbers))
+    return Wanted(stems | figures, rare | figures, not NOW.isdisjoint(words))
 
 
 def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
@@ -596,9 +563,11 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
 def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
-    from scrubjay.engine.conflicts.reading import CHANGED, CORRECTED, NOWADAYS  # not for a search by words
+    from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
+        return None
+    if not on_one_thing(older, newer):
         return None
     near = float(older.vector @ newer.vector)
     held = asked.stems & (older.stems | older.figures)
@@ -635,11 +604,19 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
     }
 
 
+def on_one_thing(older: Fact, newer: Fact) -> bool:
+    """Whether the texts themselves show it, whatever a cosine means in their language: they share a piece that few
+    others have, in other languages than English two of them, and do not name different topics."""
+    if older.heading and newer.heading and older.heading.isdisjoint(newer.heading):
+        return False
+    return len(older.telling & newer.telling) >= (1 if older.english and newer.english else 2)
+
+
 def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
     """The billing service, the ledger service: both are of one kind."""
     lacking = asked.stems - newer.stems - newer.figures
     texts = (said_of(asked.stems, older.opening), said_of(asked.stems, newer.opening))
-    return verdict.another_instead(lacking, older.opening, newer.opening) or verdict.of_another_one(*texts)
+    return names.names_another_instead(lacking, older.opening, newer.opening) or names.is_of_another_one(*texts)
 
 
 def on_another_subject(older: Fact, newer: Fact, asked: Wanted) -> bool:
@@ -659,50 +636,15 @@ def subject(fact: Fact) -> frozenset[str]:
     from scrubjay.engine.conflicts.reading import read  # not for a search by words
 
     reading = read(fact.opening)
-    return fact.stems.intersection(word[: verdict.STEM] for word in reading.order[: reading.end])
+    return fact.stems.intersection(word[: names.STEM] for word in reading.order[: reading.end])
 
 
 def said_of(asked: frozenset[str], text: str) -> str:
     """A text from the first word of the question on: "Maria owns …" and "Jonas owns …" tell who owns the same."""
     for match in WORD.finditer(text):
-        if match[0].lower()[: verdict.STEM] in asked:
+        if match[0].lower()[: names.STEM] in asked:
             return text[match.start() :]
     return text
-
-
-# --- whether any of it is an answer ----------------------------------------------------------------------------------
-
-
-def likelihood(
-    found: Ranked,
-    query: Query,
-    heard: Sequence[verdict.Heard],
-    words: verdict.Words,
-    glimpses: Glimpses,
-) -> float:
-    """How likely the first candidate answers the question: the score that it is shown with."""
-    if not len(found):
-        return 0.0
-    first_few = found.scored(0, verdict.FIRST)
-    best, similarity = next(iter(first_few.values())), float(found.similarities[found.order[0]])
-    if not heard:
-        return max(best, verdict.WEAK)  # words alone cannot say that there is nothing
-    looked = glimpses.memories
-    first = [(score, glimpses.opening[looked.index(one)]) for one, score in first_few.items() if one in looked]
-    reads_all = len(heard) > 1
-    in_english = sum(verdict.english(opening) for _, opening in first)
-    english = verdict.english(query.text) and 2 * in_english >= len(first)
-    if not english and reads_all:
-        heard = heard[1:]  # the second model reads other languages, the first makes little of them
-    sure = verdict.likelihood(heard, similarity, words)
-    if first and best > 0:
-        sure *= min(1.0, verdict.likeliest(first, query.text) / best)
-        if verdict.of_another_number(query.text, first[0][1]) or (
-            english and verdict.of_another_one(query.text, first[0][1])
-        ):
-            sure = min(sure, verdict.DOUBTED)
-    # Nor can words alone, of one that has no vector yet.
-    return sure if (english or reads_all) and found.best_was_compared else max(sure, verdict.WEAK)
 
 
 # --- fresh before stale ----------------------------------------------------------------------------------------------
@@ -712,8 +654,8 @@ ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on i
 
 
 def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
-    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one
-    and takes its score. If it only may, and this is not settled, the two change places if they are neighbours."""
+    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one.
+    If it only may, and this is not settled, the two change places if they are neighbours."""
     links = [link for link in links if link.state == "open"]
     if not links:
         return found
@@ -740,12 +682,11 @@ def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
 def moved_up(found: Ranked, newer: int, older: int) -> Ranked:
     """The newer of a pair before the older, if it stands behind it and is an answer too."""
     high, low = found.order.index(older), found.order.index(newer)
-    score = float(found.scores[older])
-    if low < high or found.scores[newer] < ANSWERS_TOO * score:
+    if low < high or found.scores[newer] < ANSWERS_TOO * float(found.scores[older]):
         return found
     order = [*found.order]
     order.insert(high, order.pop(low))
-    return found.but(order, {newer: score}, "newer")
+    return found.but(order, {newer: float(found.scores[newer])}, FRESH)
 
 
 # --- a weighted sum of several factors -------------------------------------------------------------------------------

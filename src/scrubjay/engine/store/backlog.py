@@ -177,7 +177,7 @@ class Backlog:
             with self._store.writing() as tx:
                 tx.upkeep.end_judgement(memory.id)
             return
-        parts = self._embedding.split(memory.embeddable)
+        parts = self._embedding.parts_of(memory)
         first: Vector | None = None
         for start in range(one.next_part, len(parts), BATCH):
             try:
@@ -201,7 +201,14 @@ class Backlog:
         with self._store.writing() as tx:
             if tx.history.fact("model") is None and self._embedding.fingerprint is not None:
                 tx.history.set_fact("model", self._embedding.fingerprint)
-            written = tx.add_vectors(memory.id, version=memory.version, first_part=start, vectors=vectors, parts=parts)
+            written = tx.add_vectors(
+                memory.id,
+                version=memory.version,
+                first_part=start,
+                vectors=vectors,
+                parts=parts,
+                also=memory.also,
+            )
             if written and not judged and start + len(vectors) >= parts:
                 tx.upkeep.await_judgement(memory.id)  # whoever comes next does it, if this process is killed now
             return written

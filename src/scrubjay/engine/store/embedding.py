@@ -2,8 +2,9 @@
 
     down ──warm()──> loading ──> up <──> down (why, until when)
 
-A call waits at most `wait_seconds` for its vector. One that came too late or failed takes the embedder down: calls
-that follow answer by words at once instead of waiting again, until a piece of background work succeeds in time.
+A call waits at most `wait_seconds` for its vector, counted from when the model is loaded; for that, the first calls
+wait longer (`LOADING_SECONDS`). One that came too late or failed takes the embedder down: calls that follow answer by
+words at once instead of waiting again, until a piece of background work succeeds in time.
 
 Waiting needs a second thread, and to wake it and be woken by it costs as much as a seventh of a search. So a model of
 this process that was quick the last time is asked in the caller's own thread. If it then is slow, that one call takes
@@ -43,12 +44,16 @@ AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in
 AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
 AT_A_STRETCH_SECONDS = 0.0005  # for which a bulk load keeps the interpreter while texts are embedded …
 ASIDE_SECONDS = 0.00005  # … and for which it lets others have it: as long as a thread takes to wake
+LOADING_SECONDS = 10.0  # from when loading begins, for which calls wait until the model is loaded
 TRY_AGAIN_SECONDS = 15.0
 LOOK_SECONDS = 5.0  # for which it holds how many memories wait for vectors
 BY_WORDS = "they are found by their words only."
 PAGE = 10  # memories: from a tenth that waits on, one of them is likely to be missing
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
+LOADING = "The embedding model is still loading."
+TOO_LATE = "The embedding model did not answer in time."
+LATER = "It is embedded in the background."
 NO_MODEL = "No embedding model is configured; searches use words only."
 OTHER_MODEL = "The store's vectors come from another embedding model; searches use words only."
 BEING_REEMBEDDED = "The store's vectors are being rebuilt (scrubjay reembed); searches use words only."
@@ -66,6 +71,7 @@ class Embedding:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._loading: Future[None] | None = None
+        self._loading_until = 0.0
         self._why_down: str | None = None
         self._down_until = 0.0
         self._quick = False  # it answered quickly the last time
@@ -79,8 +85,25 @@ class Embedding:
     def fingerprint(self) -> str | None:
         return self.embedder.fingerprint if self.embedder else None
 
-    def split(self, text: str) -> list[str]:
-        return self.embedder.split(text) if self.embedder else [text]
+    def parts_of(self, memory: Memory) -> list[str]:
+        """What is embedded of a memory: its text in parts that fit the model's window, each with its phrases."""
+        if self.embedder is None:
+            return [memory.embeddable]
+        whole = self.embedder.split(memory.embeddable)
+        if len(whole) == 1 or not memory.also:
+            return whole
+        text = memory.embeddable.removesuffix(memory.phrases).removesuffix("\n")
+        return [line for part in self.embedder.split(text) for line in self._with_phrases(part, memory.phrases)]
+
+    def _with_phrases(self, part: str, phrases: str) -> Iterator[str]:
+        """The part with the phrases below it; in two halves, if both together are too long for the model's window."""
+        line, half = f"{part}\n{phrases}", len(part) // 2
+        if half < len(phrases) or self.embedder is None or len(self.embedder.split(line)) == 1:
+            yield line
+            return
+        cut = part.rfind(" ", half // 2, half) + 1 or half
+        yield from self._with_phrases(part[:cut], phrases)
+        yield from self._with_phrases(part[cut:], phrases)
 
     @property
     def calibration(self) -> Knots:
@@ -100,6 +123,7 @@ class Embedding:
             if self._loading is None:
                 self._pool = self._pool or ThreadPoolExecutor(THREADS, "embedding")
                 self._loading = self._pool.submit(self._load)
+                self._loading_until = monotonic() + LOADING_SECONDS
             return self._loading
 
     def query(self, text: str) -> Vector:
@@ -176,13 +200,12 @@ class Embedding:
 
         if self._why_down is not None and monotonic() < self._down_until:
             raise EmbeddingError(self._why_down)
-        deadline = monotonic() + self._wait_seconds
         loading, pool = self.warm(), self._pool
         if loading is None or pool is None:
             raise StorageError("The store is closed.")
         was_loaded = loading.done()
         try:
-            loading.result(timeout=self._wait_seconds)
+            loading.result(timeout=max(self._wait_seconds, self._loading_until - monotonic()))
             begun = monotonic()
             if self._quick and self.embedder.in_process and self._enter():
                 try:
@@ -190,15 +213,16 @@ class Embedding:
                 finally:
                     self._leave()
             else:
-                vector = pool.submit(work, self.embedder).result(timeout=max(0.0, deadline - begun))
+                vector = pool.submit(work, self.embedder).result(timeout=self._wait_seconds)
             self._quick = monotonic() - begun <= QUICK * self._wait_seconds
         except CancelledError:
             raise StorageError("The store is closed.") from None
         except TimeoutError:
             self._quick = False
-            if was_loaded or not loading.done():  # what loading has left of the time says nothing of the model
-                self._down("The embedding model did not answer in time.")
-            raise EmbeddingError("The embedding model did not answer in time.") from None
+            why = TOO_LATE if loading.done() else LOADING
+            if was_loaded or why is LOADING:  # its first answer after loading says nothing of how quick it is
+                self._down(why)
+            raise EmbeddingError(why) from None
         except EmbeddingError as error:
             self._down(error.message)
             raise
@@ -304,7 +328,9 @@ def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Ve
 def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
     """The vectors of a text's first parts within the waiting time, or none and the reason."""
     embedding = engine.parts.embedding
-    parts = embedding.split(memory.embeddable)
+    parts = embedding.parts_of(memory)
+    if not engine.with_model:
+        return TextVectors(vectors=(), parts=len(parts)), LATER
     vectors: Sequence[Vector] = ()
     if (reason := cannot_embed(engine)) is None:
         try:
@@ -312,21 +338,21 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
         except EmbeddingError as error:
             reason = error.message
     languages = engine.parts.languages
-    second, waits = languages.text(memory.embeddable) if languages.configured else ((), False)
+    second, waits = languages.text(memory) if languages.configured else ((), False)
     return TextVectors(vectors=vectors, parts=len(parts), second=second, second_waits=waits), reason
 
 
 def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[TextVectors]:
     """All parts of all texts; what cannot be embedded now waits in the backlog."""
     embedding = engine.parts.embedding
-    split = [embedding.split(memory.embeddable) for memory in memories]
+    split = [embedding.parts_of(memory) for memory in memories]
     vectors: Iterator[Vector] = iter(())
     if check_model(engine) is None:
         try:
             vectors = iter(embedding.at_leisure([part for parts in split for part in parts]))
         except EmbeddingError:
             engine.parts.backlog.wake()
-    second = engine.parts.languages.texts([memory.embeddable for memory in memories])
+    second = engine.parts.languages.texts(memories)
     return [
         TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts), second=own)
         for parts, own in zip(split, second, strict=True)

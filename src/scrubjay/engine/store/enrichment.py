@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.decisions.mentions import without_edges
+from scrubjay.text import tokens
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
@@ -319,7 +320,7 @@ def by_itself(raw: str) -> ByItself | None:
     if SECRET.match(raw) or is_adverb(lower) or is_unreadable(lower):
         return None
     marked = "_" in raw or "." in raw or any(letter.isupper() for letter in raw[1:])
-    stem, has_letters = grammar.stem(lower), any(map(str.isalpha, lower))
+    stem, has_letters = tokens.stem(lower), any(map(str.isalpha, lower))
     return ByItself(
         plain=Word(lower, stem, marked, has_letters),
         telling=Word(lower, stem, True, has_letters),

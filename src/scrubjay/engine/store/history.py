@@ -20,6 +20,7 @@ from scrubjay.values.memory import (
     AT_HAND,
     Caller,
     Event,
+    FormerPhrases,
     Kind,
     Link,
     LinkKind,
@@ -28,12 +29,16 @@ from scrubjay.values.memory import (
     Revised,
     Role,
     Sketch,
+    State,
     Status,
     Version,
 )
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+
+
+MOST_REPHRASED = 20  # changes of phrases that can be taken back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +126,8 @@ class Ledger:
         if memory.kind is not Kind.MEMORY:
             memory = names.named(tx, memory)
         memory = replace(memory, **tx.clock.stamp(self.now()))
-        stored = self._put(tx, memory, text, None, fingerprint=fingerprint, agreed=agreed)
+        change = Change(user=self.caller.user, at=memory.updated_at)
+        stored = self._put(tx, memory, text, change, fingerprint=fingerprint, agreed=agreed)
         if memory.kind is not Kind.MEMORY and (alias := names.alias_of(stored)) is not None:
             tx.history.alias(alias, stored.id)
         waits = len(text.vectors) < text.parts
@@ -162,6 +168,7 @@ class Ledger:
                 action="stored",
                 user=self.caller.user,
                 provenance=self.provenance,
+                credential=self.caller.credential,
             ),
             [memory.id for memory in memories],
         )
@@ -189,13 +196,27 @@ class Ledger:
         # Not by `now`: the time that another machine wrote there must not carry our clock along.
         stamp = tx.clock.stamp(self.now())
         memory = replace(memory, version=memory.version + 1, updated_at=updated, **stamp)
-        changed = self._put(tx, memory, text, reason, at=now)
+        changed = self._put(tx, memory, text, Change(user=self.caller.user, at=now, reason=reason))
         if text is not None and len(text.vectors) >= text.parts:
             self.judge_later(tx, changed)  # a text that is still to be embedded waits for both
         self.record(tx, changed, action, *fields, reason=reason)
         if {"access_level", "space"} & set(fields):
             self._settle_around(tx, changed)
+        if {"content", "status"} & set(fields):
+            self._ask_which_of_two(tx, changed)
         return changed
+
+    def _ask_which_of_two(self, tx: Transaction, memory: Memory) -> None:
+        """Open a conflict where a memory came back, or was changed, and now says word for word what another says."""
+        if memory.kind is not Kind.MEMORY or memory.state is not State.ACTIVE:
+            return
+        others = intake.same_words(tx, memory, access.own_audience(self.caller, memory), self.now())
+        if not others:
+            return
+        older, newer = sorted((memory, others[-1]), key=lambda one: (one.created_at, one.seq))
+        links = tx.history.links([memory.id], kinds=frozenset({LinkKind.MAY_OUTDATE}))
+        if not any({link.source, link.target} == {older.id, newer.id} for link in links):
+            self.link(tx, LinkKind.MAY_OUTDATE, newer, older, score=1.0, given=False, reason="says the same")
 
     def judge_later(self, tx: Transaction, memory: Memory) -> None:
         """Let a memory whose text has come here wait for being compared with earlier ones."""
@@ -218,6 +239,8 @@ class Ledger:
         names = tuple(name for name in fields if getattr(memory, name) != getattr(known, name))
         if memory == known:
             return Revised(memory=known, fields=(), previous=None, embedded=False)
+        if names == ("also",):
+            return self.rephrase(tx, known, memory, reason=reason, text=text)
         changed = self.change(tx, memory, "updated", *names, reason=reason, text=text)
         changed = self._settle_times(tx, changed, names)
         return Revised(
@@ -225,6 +248,33 @@ class Ledger:
             fields=names,
             previous=tx.history.versions(changed.id)[0].id,
             embedded=bool(text is not None and text.vectors),
+        )
+
+    def rephrase(
+        self,
+        tx: Transaction,
+        known: Memory,
+        memory: Memory,
+        *,
+        reason: str | None,
+        text: TextVectors | None,
+        undo: bool = False,
+    ) -> Revised:
+        """Write other phrases, or again those before the last ones: the version stays, former phrases are kept."""
+        now = max(self.now(), memory.updated_at)
+        memory = replace(memory, updated_at=now, **tx.clock.stamp(self.now()))
+        change = Change(user=self.caller.user, at=now, reason=reason)
+        last = FormerPhrases(
+            also=known.also, replaced_at=now, replaced_by=self.caller.user, reason=reason, hlc=memory.hlc
+        )
+        former = tx.history.former_phrases(known.id)
+        former = former[:-1] if undo else (*former, last)[-MOST_REPHRASED:]
+        changed = self._put(tx, memory, text, change, former_phrases=former)
+        if text is not None and len(text.vectors) >= text.parts:
+            self.judge_later(tx, changed)
+        self.record(tx, changed, "updated", "also", reason=reason)
+        return Revised(
+            memory=changed, fields=("also",), previous=None, embedded=bool(text is not None and text.vectors)
         )
 
     def record(self, tx: Transaction, memory: Memory, action: str, *fields: str, reason: str | None = None) -> None:
@@ -239,6 +289,7 @@ class Ledger:
                 user=self.caller.user,
                 provenance=self.provenance,
                 reason=reason,
+                credential=self.caller.credential,
             )
         )
 
@@ -288,6 +339,7 @@ class Ledger:
                 [before, *(one.memory for one in tx.history.versions(memory.id))], memory
             )
             clean = publishing.remade(memory, former)
+            tx.amend(memory.id, {"former_also": "[]"})
         if clean.state in AT_HAND:
             clean = replace(clean, path=names.free_path(tx, clean))
         return clean, tuple(dict.fromkeys((*fields, *publishing.made_fields(memory, clean))))
@@ -315,19 +367,20 @@ class Ledger:
         tx: Transaction,
         memory: Memory,
         text: TextVectors | None,
-        reason: str | None,
+        change: Change,
         *,
-        at: datetime | None = None,
         fingerprint: bytes | None = None,
         agreed: bool | None = None,
+        former_phrases: Sequence[FormerPhrases] | None = None,
     ) -> Memory:
         stored = tx.put(
             memory,
             fingerprint=fingerprint or intake.fingerprint(memory),
             vectors=None if text is None else self._writable(tx, text.vectors),
             parts=0 if text is None else text.parts,
-            change=Change(user=self.caller.user, at=at or memory.updated_at, reason=reason),
+            change=change,
             agreed=agreed,
+            former_phrases=former_phrases,
         )
         if text is not None:
             self._add_second(tx, stored, text)
@@ -341,6 +394,7 @@ class Ledger:
                 first_part=0,
                 vectors=text.second,
                 parts=len(text.second),
+                also=memory.also,
                 model=self.second_model,
             )
 

@@ -19,12 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
+from scrubjay.folders.paths import MAX_PATH
 from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.letters import is_blank, normalised, slug
 from scrubjay.values.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
+    MAX_PHRASE,
+    MAX_PHRASES,
+    MAX_WORDING,
+    MAX_WORDINGS,
     AccessLevel,
     Audience,
     Caller,
@@ -142,6 +147,15 @@ def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
             )
 
 
+def same_words(reads: Reads, memory: Memory, audience: Audience, now: datetime) -> list[Memory]:
+    """Other current memories with the words of this one, in its space and of its user, oldest first."""
+    return [
+        one
+        for one in reads.history.same_text(fingerprint(memory), audience)
+        if one.id != memory.id and one.kind is memory.kind and one.state is State.ACTIVE and not one.expired(now)
+    ]
+
+
 def check_unique(engine: Engine, tx: Transaction, fingerprint: bytes) -> None:
     """:raises Duplicate: if its user has the same words in this space already"""
     for same in tx.history.same_text(fingerprint, access.EVERYTHING):
@@ -162,6 +176,8 @@ def build_memory(
     :raises InvalidInput: naming the field that cannot be kept; then nothing is
     """
     check_text(new.content, "content")
+    if new.path is not None and not held:
+        check_path(new.path)
     if new.title is not None:
         check_text(new.title, "title", maximum=MAX_TITLE)
     check_share(new.confidence, "confidence")
@@ -186,6 +202,7 @@ def build_memory(
         topic=new.topic,
         category=new.category or Category.FACT,
         tags=checked_tags(new.tags),
+        also=checked_phrases(new.also),
         importance=0.5 if new.importance is None else new.importance,
         confidence=new.confidence,
         source=new.source,
@@ -230,7 +247,7 @@ ENUMS: dict[str, type[StrEnum]] = {
 FIELDS = tuple(entry.name for entry in dataclass_fields(NewMemory))
 CHANGEABLE = (
     "content", "title", "tags", "category", "importance", "confidence", "access_level", "expires_at", "metadata",
-    "valid_from", "valid_until", "verified_at",
+    "valid_from", "valid_until", "verified_at", "also",
 )  # fmt: skip
 
 
@@ -257,6 +274,8 @@ def revision(
     if known.status is Status.ARCHIVED:
         raise Conflict(f"Memory {known.id} is archived.", hint="Restore it first.", memory_id=known.id)
     given = {**fields, **({} if tags is None else {"tags": tags.applied(known.tags)})}
+    if given.get("also", ()) is None:  # as of who does not name it
+        del given["also"]
     changed = changes(given, held=held)
     if "content" in changed:
         if known.kind is not Kind.MEMORY:
@@ -341,6 +360,8 @@ def query(given: Query | str, options: Mapping[str, Any]) -> Query:
     """:raises InvalidInput: for a blank question or an impossible page"""
     asked = given if isinstance(given, Query) else Query(text=given, **options)
     check_text(asked.text, "query")
+    if (also := checked_phrases(asked.also, most=MAX_WORDINGS, longest=MAX_WORDING)) != asked.also:
+        asked = replace(asked, also=also)
     check_limit(asked.limit, asked.offset)
     checked_time(asked.now, "now")
     return asked
@@ -358,6 +379,8 @@ def converted(name: str, value: Any) -> Any:
             return ENUMS[name](value)
         except ValueError:
             raise InvalidInput(f"{name} must be one of {', '.join(ENUMS[name])}.", field=name) from None
+    if name == "also":
+        return checked_phrases(value)
     return checked_tags(value) if name == "tags" else value
 
 
@@ -425,6 +448,16 @@ def check_id(value: object) -> None:
     check_name(value, "id")
 
 
+def check_path(path: str) -> None:
+    """:raises InvalidInput: for a path that names no place inside its store"""
+    check_name(path, "path", maximum=MAX_PATH)
+    plain = normalised("NFKC", path)
+    if "\\" in plain or re.match("[a-zA-Z]:", plain) or not all(part.strip(" .") for part in plain.split("/")):
+        raise InvalidInput(
+            "path must stay inside its store.", hint="Write it like project/api/rate-limits.", field="path"
+        )
+
+
 def check_json(value: object, field: str, *, maximum: int = MAX_METADATA, large: bool = False) -> None:
     """:raises InvalidInput: naming the place that no reader could read back; see `plain_json`"""
     if value == {}:
@@ -449,6 +482,20 @@ def checked_tags(tags: object) -> tuple[str, ...]:
         raise InvalidInput(f"A memory has at most {MAX_TAGS} tags, not {len(plain)}.", field="tags")
     for tag in plain:
         check_text(tag, "tags", maximum=MAX_TAG)
+    return plain
+
+
+def checked_phrases(phrases: object, *, most: int = MAX_PHRASES, longest: int = MAX_PHRASE) -> tuple[str, ...]:
+    """Other words for a memory or a question: each on one line and once, in the order given; None is none of them."""
+    if phrases is None or phrases == ():
+        return ()
+    if not isinstance(phrases, tuple | list) or not all(isinstance(phrase, str) for phrase in phrases):
+        raise InvalidInput("also must be a list of strings.", field="also")
+    plain = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+    if len(plain) > most:
+        raise InvalidInput(f"also has at most {most} entries, not {len(plain)}.", field="also")
+    for phrase in plain:
+        check_text(phrase, "also", maximum=longest)
     return plain
 
 

@@ -91,27 +91,27 @@ class Languages:
         assert self.embedding.embedder is not None
         return Asked(str(self.model), vector, self.embedding.calibration, foreign), None
 
-    def text(self, text: str) -> tuple[Sequence[Vector], bool]:
+    def text(self, memory: Memory) -> tuple[Sequence[Vector], bool]:
         """The vectors of all parts of a new text, if the store uses the model and they come in time; whether they are
         still to be made."""
-        if not self.in_use(text):
+        if not self.in_use(memory.embeddable):
             return (), False
         try:
-            parts = self.embedding.split(text)
+            parts = self.embedding.parts_of(memory)
             return ((), True) if len(parts) > AT_ONCE else (self.embedding.texts(parts), False)
         except EmbeddingError:
             return (), True
 
-    def texts(self, texts: Sequence[str]) -> Sequence[Sequence[Vector]]:
+    def texts(self, memories: Sequence[Memory]) -> Sequence[Sequence[Vector]]:
         """The same for many, however long it takes; none of those that cannot be embedded now."""
-        if not self.in_use(*texts):
-            return [()] * len(texts)
+        if not self.in_use(*(memory.embeddable for memory in memories)):
+            return [()] * len(memories)
         try:
-            split = [self.embedding.split(text) for text in texts]
+            split = [self.embedding.parts_of(memory) for memory in memories]
             made = iter(self.embedding.at_leisure([part for parts in split for part in parts]))
             return [[next(made) for _ in parts] for parts in split]
         except EmbeddingError:
-            return [()] * len(texts)
+            return [()] * len(memories)
 
     def due(self, *, woken: bool) -> bool:
         """Whether it is time to look for memories that lack its vectors."""
@@ -140,7 +140,7 @@ class Languages:
 
     def _fill(self, memory: Memory, model: str) -> bool:
         try:
-            vectors = self.embedding.at_leisure(self.embedding.split(memory.embeddable))
+            vectors = self.embedding.at_leisure(self.embedding.parts_of(memory))
         except ModelMissing:
             raise
         except EmbeddingError:
@@ -152,6 +152,7 @@ class Languages:
                 first_part=0,
                 vectors=vectors,
                 parts=len(vectors),
+                also=memory.also,
                 model=model,
             )
 

@@ -46,12 +46,12 @@ class _Undone(Exception):
 
 @dataclass(eq=False)
 class StorePeer(Peer):
-    """A store that this process has open. `split` says into how many parts its texts are embedded."""
+    """A store that this process has open. `split` says what parts of a memory are embedded."""
 
     store: Store
     now: Callable[[], datetime]
     user: str
-    split: Callable[[str], Sequence[str]] | None = None
+    split: Callable[[Memory], Sequence[str]] | None = None
     wake: Callable[[], None] | None = None
     objects: Objects | None = None  # where it archives memories
     new_model: str | None = None  # whose vectors it will keep, while it has none yet
@@ -185,6 +185,7 @@ class StorePeer(Peer):
             first_part=0,
             vectors=incoming.second,
             parts=len(incoming.second),
+            also=now.memory.also,
             model=model,
         )
 
@@ -311,7 +312,7 @@ class StorePeer(Peer):
         kept = current is not None and not current.erased and current.memory.embeddable == memory.embeddable
         vectors: Sequence[Vector] | None = None if kept else state.vectors if carried else ()
         if not carried and not state.erased and state.parts and self.split is not None:
-            state = replace(state, parts=len(self.split(memory.embeddable)))
+            state = replace(state, parts=len(self.split(memory)))
         tx.replicate(
             state,
             fingerprint=None if state.erased else intake.fingerprint(memory),

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Replica, Stamp
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Memory
+from scrubjay.values.memory import Memory, all_phrases
 
 
 class Policy(StrEnum):
@@ -53,6 +53,9 @@ BESIDE = {"version", "hlc", "origin", "seq", "updated_at", "accessed_at", "acces
 CONTENT = tuple(entry.name for entry in fields(Memory) if entry.name not in BESIDE)
 
 
+PHRASES = {"also", "flags"}  # all that a change of phrases changes
+
+
 def includes(one: Stamp, other: Stamp) -> bool:
     """Whether the change that made the other state went into this one."""
     if one.origin == other.origin and one.hlc >= other.hlc:
@@ -81,10 +84,12 @@ def joined(current: Replica | None, incoming: Replica, policy: Policy, *, latest
 
 
 def merged(newer: Memory, older: Memory) -> Memory:
-    """The newer one with what the older one had beside it: tags and metadata of both, the higher count of reads."""
+    """The newer one with what the older one had beside it: tags, phrases and metadata of both, the higher count of
+    reads."""
     return replace(
         newer,
         tags=tuple(dict.fromkeys((*newer.tags, *older.tags))),
+        also=all_phrases(newer, older),
         metadata={**older.metadata, **newer.metadata},
         access_count=max(newer.access_count, older.access_count),
         accessed_at=max(newer.accessed_at, older.accessed_at),
@@ -99,7 +104,9 @@ def _rank(stamp: Stamp) -> tuple[bool, int, str, bool]:
 def _kept(current: Replica, winner: Replica, loser: Replica, *, conflict: bool) -> Joined:
     """The winner with its own stamp, knowing of the other."""
     same = (winner.memory.hlc, winner.memory.origin) == (loser.memory.hlc, loser.memory.origin)
-    version = max(winner.memory.version, loser.memory.version + (0 if same else 1))
+    differ = {*differing(winner.memory, loser.memory)}
+    rephrased = "also" in differ and differ <= PHRASES  # which makes no version, here as where it was done
+    version = max(winner.memory.version, loser.memory.version + (0 if same or rephrased else 1))
     aliases = () if winner.erased else tuple(sorted({*winner.aliases, *loser.aliases}))
     state = replace(winner, memory=replace(winner.memory, version=version), seen=_seen(winner, loser), aliases=aliases)
     side = Winner.CURRENT if winner is current else Winner.INCOMING

@@ -440,7 +440,7 @@ class Syncing:
             self._records,
             now=engine.now,
             user=engine.caller.user,
-            split=engine.parts.embedding.split if engine.parts.embedding.embedder is not None else None,
+            split=engine.parts.embedding.parts_of if engine.parts.embedding.embedder is not None else None,
             wake=engine.parts.backlog.wake,
             objects=engine.parts.archive,
             new_model=engine.parts.embedding.fingerprint,

@@ -24,7 +24,7 @@ from scrubjay.values.memory import MAX_CONTENT, TIMES, Link, Memory
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-PROTOCOL = 2
+PROTOCOL = 3
 BYTES = 600_000  # of memories and links in one message; a single memory that is larger goes alone
 MAX_PATH = 1_000
 MAX_FOUND = 100  # tags that intake found, flags, other ids
@@ -123,6 +123,7 @@ def checked(replica: Replica) -> Replica:
     intake.check_text(memory.path, "path", maximum=MAX_PATH)
     intake.check_name(memory.topic, "topic", maximum=intake.MAX_TOPIC)
     intake.checked_tags(memory.tags)
+    intake.checked_phrases(memory.also)
     intake.check_share(memory.importance, "importance")
     intake.check_share(memory.confidence, "confidence")
     for name in ("user_id", "conversation_id", "session_id"):

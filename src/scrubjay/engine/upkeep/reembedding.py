@@ -146,7 +146,7 @@ class Reembedding:
 
     def _embed(self, batch: Sequence[Pending]) -> None:
         """All missing parts of these memories, written together; those changed meanwhile wait again."""
-        split = [self._embedding.split(one.memory.embeddable) for one in batch]
+        split = [self._embedding.parts_of(one.memory) for one in batch]
         missing = [parts[one.next_part :] for one, parts in zip(batch, split, strict=True)]
         vectors = iter(self._embedding.at_leisure([part for parts in missing for part in parts]))
         made = [[next(vectors) for _ in parts] for parts in missing]
@@ -158,4 +158,5 @@ class Reembedding:
                     first_part=one.next_part,
                     vectors=own,
                     parts=len(parts),
+                    also=one.memory.also,
                 )

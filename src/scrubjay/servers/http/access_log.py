@@ -28,6 +28,7 @@ ALWAYS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "x-frame-options": "DENY",
+    "cache-control": "no-store",  # answers are of one caller; files of the page say otherwise themselves
 }
 
 

@@ -3,7 +3,7 @@
     /mcp              MCP, in the first dialect
     /mcp/{dialect}    MCP, in each
     /api/…            REST (rest.py)
-    /openapi.json     REST described, and /docs to read it
+    /openapi.json     REST described (/openapi/NAME.json: of one dialect), and /docs to read it
     /                 the page (page.py), and /sign-in … for its sessions (sessions.py)
     /healthz          the process is alive
     /readyz           and its store answers, with no damage noticed
@@ -16,11 +16,14 @@ size), Admission (who calls), then its route.
 from __future__ import annotations
 
 import ipaddress
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 import uvicorn
@@ -67,7 +70,8 @@ from scrubjay.values.frozen import replace
 from scrubjay.values.memory import DEFAULT_SPACE
 from scrubjay.wiring import open_engine
 
-SHUTDOWN_SECONDS = 10  # for calls that are running when we have to stop
+SHUTDOWN_SECONDS = 10  # from the signal to the end of the process …
+FINISHING_SHARE = 0.8  # … of which calls that are running have so much; the rest is for closing the store
 # Headers that pages of other origins may read, if a setting lets them read answers at all.
 READABLE = ["Mcp-Session-Id", "Retry-After", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining",
             "X-RateLimit-Reset"]  # fmt: skip
@@ -119,6 +123,7 @@ def build_app(
         async with running(list(endpoints.values())):
             yield
 
+    described = description(tables)
     app = Starlette(
         routes=[
             Route("/mcp", endpoint=McpAddress(endpoints[dialects[0].name].app, "/mcp")),
@@ -126,7 +131,7 @@ def build_app(
             *rest,
             *session_routes(engine, limits, link or SignInLink()),
             *page_routes(),
-            Route("/openapi.json", endpoint=description(tables)),
+            *(Route(path, endpoint=described) for path in ("/openapi.json", "/openapi/{dialect}.json")),
             Route("/docs", endpoint=docs),
             Route("/metrics", endpoint=metrics.shown),
             Route("/healthz", endpoint=healthy),
@@ -297,7 +302,7 @@ def serve(settings: Settings) -> None:
         sys.stderr.write(announcement(address, settings, sign_in=sign_in, locked_out=credentials.none_fits()))
         sys.stderr.flush()
         crowd = Crowd(most=room_for(), proxies=proxies)
-        config = config_of(app, crowd=crowd, timeout_graceful_shutdown=SHUTDOWN_SECONDS)
+        config = config_of(app, crowd=crowd, timeout_graceful_shutdown=int(SHUTDOWN_SECONDS * FINISHING_SHARE))
         stop = listen(settings, lambda: engine)
         try:
             Server(config, streams).run(sockets=[listener])
@@ -306,11 +311,21 @@ def serve(settings: Settings) -> None:
 
 
 class Server(uvicorn.Server):
-    """Tells open streams that it is about to end, so that they do not keep it waiting."""
+    """Tells open streams that it is about to end, so that they do not keep it waiting, and ends in time.
+
+    Threads cannot be cancelled: a call that goes on keeps the process alive. What it did not commit is lost either way.
+    """
 
     def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
         super().__init__(config)
         self._streams = streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            last = threading.Timer(SHUTDOWN_SECONDS, os._exit, (0,))
+            last.daemon = True
+            last.start()
+        super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._streams.stop()

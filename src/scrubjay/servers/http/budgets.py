@@ -2,7 +2,8 @@
 
 The first ten numbers are those of the System specification. Every operation belongs to one kind (a test says so). An
 operation counts once, however much it does, since that is how the specification means its numbers for archive, restore,
-consolidate and the like; only stores sent as a batch count one by one.
+consolidate and the like; only stores sent as a batch count one by one, and a member's import is one. An owner's is not:
+owners move whole stores.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from scrubjay.dialects.base import Dialect, Operation
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import Caller, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,15 @@ KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()
 
 # Where the memories of a batch are in the arguments.
 BATCHES = {"scrubjay.remember": "facts", "chimera.batch_remember": "memories"}
+BATCHES_OF_MEMBERS = {"native.import": "lines"}
+
+
+def cost_of(caller: Caller, dialect: Dialect, operation: Operation, arguments: Any) -> tuple[Budget, int]:
+    """The budget that a call counts against, and as how many. The arguments have not been checked yet."""
+    name = _name(dialect, operation)
+    if name in BATCHES_OF_MEMBERS and caller.role is not Role.OWNER:
+        return Budget("store", PER_MINUTE["store"]), _items(arguments, BATCHES_OF_MEMBERS[name])
+    return budget_of(dialect, operation), _items(arguments, BATCHES.get(name))
 
 
 def budget_of(dialect: Dialect, operation: Operation) -> Budget:
@@ -114,9 +125,7 @@ def budget_of(dialect: Dialect, operation: Operation) -> Budget:
     return Budget(kind, PER_MINUTE[kind])
 
 
-def acts_in(dialect: Dialect, operation: Operation, arguments: Any) -> int:
-    """How many calls it counts as. The arguments have not been checked yet."""
-    batch = BATCHES.get(_name(dialect, operation))
+def _items(arguments: Any, batch: str | None) -> int:
     items = arguments.get(batch) if batch is not None and isinstance(arguments, dict) else None
     return max(1, len(items)) if isinstance(items, list) else 1
 

@@ -20,8 +20,11 @@ const make = (name, text, ...children) => {
   element.append(...children);
   return element;
 };
-const show = (title, value) => value ? [make("h4", title), make("pre", JSON.stringify(value, null, 2))] : [];
+const show = (title, value) => value ? [make("h4", title), make("pre", JSON.stringify(value, whole, 2))] : [];
 const described = await (await fetch("/openapi.json")).json();
+// What is written once and named in other places is shown in each.
+const whole = (_, value) => typeof value?.$ref !== "string" ? value :
+  value.$ref.slice(2).split("/").reduce((place, step) => place[step], described);
 const main = document.querySelector("main");
 main.append(...described.info.description.split("\\n\\n").map((text) => make("p", text)));
 const tags = [...described.tags, {name: "site", description: "The site itself"}];

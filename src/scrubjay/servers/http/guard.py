@@ -1,8 +1,9 @@
 """What every request over HTTP must pass, whatever its address: Host, Origin, the type, size and pace of its body.
 
 A web page can make a browser send requests to this machine, and make its own name point here (DNS rebinding). Such a
-request names a foreign host or a foreign origin, and is refused. Old browsers send forms without an origin, so a change
-also needs a content type that no form can send. Only origins in the setting `origins` may read an answer.
+request names a foreign host or a foreign origin, and is refused. Old browsers send forms without an origin, so a POST
+must also have something that no form can send: the content type of JSON, or a key in a header. A form cannot send any
+other method. Only origins in the setting `origins` may read an answer.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ FOREIGN_ORIGIN = Refusal(
 FORM = Refusal(
     415,
     "unsupported_media_type",
-    "Send Content-Type: application/json, even without a body: otherwise a page of another site could have sent this.",
+    "Send Content-Type: application/json with a POST, even without a body: otherwise a form of another site could have "
+    "sent this.",
     CLOSE,
 )
 
@@ -125,7 +127,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._max_body_bytes:
             return too_large(self._max_body_bytes)
-        if scope["method"] not in SAFE and not sent_by_a_program(scope, headers):
+        if scope["method"] == "POST" and could_be_a_form(headers):
             return FORM
         return None
 
@@ -149,13 +151,12 @@ def origins_in(text: str) -> list[str]:
     return found
 
 
-def sent_by_a_program(scope: Scope, headers: Headers) -> bool:
-    """Whether no form, and no page of another origin without our permission, could have sent this."""
-    # MCP clients end their sessions without a content type. Their header proves as much: no form can send it either.
-    if scope["method"] == "DELETE" and scope["path"].startswith("/mcp") and "mcp-session-id" in headers:
-        return True
+def could_be_a_form(headers: Headers) -> bool:
+    """Whether a page of another origin could have sent this POST without asking for permission first."""
+    if "x-api-key" in headers or "authorization" in headers:
+        return False
     kinds = [kind.partition(";")[0].strip().lower() for kind in headers.getlist("content-type")]
-    return bool(kinds) and all(TYPE.fullmatch(kind) and kind not in OF_FORMS for kind in kinds)
+    return not kinds or any(TYPE.fullmatch(kind) is None or kind in OF_FORMS for kind in kinds)
 
 
 async def read_body(receive: Receive, max_bytes: int) -> Message | None:

@@ -5,12 +5,16 @@ OpenAPI 3.1 takes JSON Schema as it is, so it includes an operation's schemas wo
 
 from __future__ import annotations
 
+import gzip
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import orjson
+from anyio.to_thread import run_sync
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,7 +29,7 @@ Long-term memory for AI agents: one memory, five dialects. Every tool of every d
 
 Choose the space with `?space=` or `X-Scrubjay-Space`. Once a key exists, every request needs one. A write with an
 `Idempotency-Key` is done once, however often it is sent. Callers with a key are rate-limited; every reply says how many
-calls are left. Every POST, PUT, PATCH and DELETE needs `Content-Type: application/json`, even without a body.
+calls are left. A POST without a key in a header needs `Content-Type: application/json`, even without a body.
 """
 NAMES = {400: "Bad input", 401: "No credential", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
          408: "The body arrived too slowly", 409: "Not in the expected state", 413: "Too large",
@@ -40,23 +44,35 @@ PLAIN_ERROR = {"$ref": "#/components/schemas/Error"}
 
 
 def description(dialects: Sequence[Dialect]) -> Callable[[Request], Awaitable[Response]]:
-    """The route that serves it; built once, on first use."""
-    made: list[bytes] = []
+    """The route that serves it, whole or of one dialect; each is built once, on first use."""
+    by_name = {one.name: one for one in dialects}
 
-    async def show(_: Request) -> Response:
-        if not made:
-            made.append(orjson.dumps(document(dialects)))
-        return Response(made[0], media_type="application/json")
+    @cache
+    def made(name: str | None) -> tuple[bytes, bytes]:
+        text = orjson.dumps(document(dialects) if name is None else document([by_name[name]], site={}))
+        return text, gzip.compress(text, mtime=0)
+
+    async def show(request: Request) -> Response:
+        name = request.path_params.get("dialect")
+        if name is not None and name not in by_name:
+            raise HTTPException(404)
+        plain, packed = await run_sync(made, name)
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(plain, media_type="application/json", headers={"vary": "accept-encoding"})
+        headers = {"vary": "accept-encoding", "content-encoding": "gzip"}
+        return Response(packed, media_type="application/json", headers=headers)
 
     return show
 
 
-def document(dialects: Sequence[Dialect]) -> Document:
+def document(dialects: Sequence[Dialect], *, site: Document | None = None) -> Document:
     paths: dict[str, Document] = {}
     linked = links_of(dialects)
     for address in addresses(dialects):
         path = re.sub(r"\{(\w+):path\}", r"{\1}", address.path)
         paths.setdefault(path, {})[address.method.lower()] = operation(address, linked)
+    paths, schemas = with_shared_schemas({**paths, **(SITE if site is None else site)})
+    failures = share_failures(paths)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -68,9 +84,70 @@ def document(dialects: Sequence[Dialect]) -> Document:
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "security": [{"key": []}, {"bearer": []}, {"session": []}, {}],
         "tags": [{"name": one.name, "description": one.title} for one in dialects],
-        "paths": {**paths, **SITE},
-        "components": COMPONENTS,
+        "paths": paths,
+        "components": {**COMPONENTS, "schemas": {**COMPONENTS["schemas"], **schemas}, "responses": failures},
     }
+
+
+def with_shared_schemas(paths: Document) -> tuple[Document, Document]:
+    """The same with every long part that comes twice written once, and those parts by their names.
+
+    Most of the whole is how each dialect's errors look, once per operation and status.
+    """
+    counts: Counter[bytes] = Counter()
+    names: dict[bytes, str] = {}
+    schemas: Document = {}
+
+    def count(value: Any) -> None:
+        if isinstance(value, dict):
+            key = orjson.dumps(value)
+            counts[key] += 1
+            if counts[key] > 1:  # what is inside is written only once with it
+                return
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            count(inner)
+
+    def shared(value: Any, *, whole: bool = True) -> Any:
+        if isinstance(value, list):
+            return [shared(inner) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        key = orjson.dumps(value)
+        if not whole or counts[key] < 2 or len(key) < WORTH_SHARING or not SCHEMA_WORDS & value.keys():
+            return {name: shared(inner, whole=name != "properties") for name, inner in value.items()}
+        if key not in names:
+            names[key] = f"Shared{len(names) + 1}"
+            schemas[names[key]] = {name: shared(inner, whole=name != "properties") for name, inner in value.items()}
+        return {"$ref": f"#/components/schemas/{names[key]}"}
+
+    def within(value: Any, act: Callable[[Any], Any]) -> Any:
+        """The document with every schema in it replaced."""
+        if isinstance(value, list):
+            return [within(inner, act) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        return {name: act(inner) if name == "schema" else within(inner, act) for name, inner in value.items()}
+
+    within(paths, count)
+    return within(paths, shared), schemas
+
+
+def share_failures(paths: Document) -> Document:
+    """Every answer that is an error by a name of its own, which takes its place in these paths."""
+    named: dict[bytes, str] = {}
+    failures: Document = {}
+    for methods in paths.values():
+        for one in methods.values():
+            for status, answer in one["responses"].items():
+                if not status.startswith("2"):
+                    name = named.setdefault(orjson.dumps([status, answer]), f"Failure{status}-{len(named) + 1}")
+                    failures[name] = answer
+                    one["responses"][status] = {"$ref": f"#/components/responses/{name}"}
+    return failures
+
+
+WORTH_SHARING = 120  # bytes; a reference has 40
+SCHEMA_WORDS = frozenset({"type", "anyOf", "enum", "properties"})
 
 
 # --- one operation ---------------------------------------------------------------------------------------------------
@@ -212,6 +289,13 @@ SITE: Document = {
     "/readyz": {"get": plain("Its store answers", json_of(READY), open_to_all=True)},
     "/metrics": {"get": plain("Metrics for Prometheus", {"text/plain": {}})},
     "/openapi.json": {"get": plain("This document", {"application/json": {}})},
+    "/openapi/{dialect}.json": {
+        "get": plain(
+            "This document for one dialect",
+            {"application/json": {}},
+            parameters=[{"name": "dialect", "in": "path", "required": True, "schema": {"type": "string"}}],
+        )
+    },
     "/docs": {"get": plain("This document, for reading", {"text/html": {}})},
     "/session": {"get": plain("Who I am", json_of(OPEN(WHO, required=list(WHO))))},
     "/sign-in": {

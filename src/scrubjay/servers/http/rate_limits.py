@@ -1,7 +1,7 @@
 """Rate limits: calls of each kind per minute (budgets.py), and requests in all.
 
-Callers with a credential are limited by user, whichever keys they use and whichever dialect they speak; the local owner
-only if a setting says so.
+Each credential has its own, whichever dialect is spoken with it, so that no key uses up another's; the local owner is
+limited only if a setting says so.
 
 A window begins with a caller's first call and lasts a minute by a clock that cannot be set back.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 from scrubjay.dialects.base import Dialect, Operation
 from scrubjay.errors import RateLimited, StorageError
-from scrubjay.servers.http.budgets import Budget, acts_in, budget_of
+from scrubjay.servers.http.budgets import Budget, cost_of
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Caller
 
@@ -62,7 +62,8 @@ class Limits:
 
         :raises RateLimited: if the limit is reached
         """
-        return self.act(caller, budget_of(dialect, operation), acts=acts_in(dialect, operation, arguments))
+        budget, acts = cost_of(caller, dialect, operation, arguments)
+        return self.act(caller, budget, acts=acts)
 
     def act(self, caller: Caller, budget: Budget, *, acts: int = 1) -> Rate | None:
         """Count against a budget; None if there is no limit.
@@ -82,7 +83,7 @@ class Limits:
     def _counted(self, caller: Caller, what: str, most: int, acts: int = 1) -> Rate | None:
         if caller.credential is None and not self._local:
             return None
-        return self._taken(most, f"{what}/{caller.user}", acts)
+        return self._taken(most, f"{what}/{caller.credential or caller.user}", acts)
 
     def _taken(self, most: int, key: str, acts: int = 1) -> Rate:
         possible = acts == 1 or self._windows.read(key)[0] + acts <= most

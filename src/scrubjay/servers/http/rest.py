@@ -46,7 +46,10 @@ STATUSES: dict[type[Error], int] = {
     errors.QueryTooComplex: 413,
     errors.NoSuchAddress: 404,
     errors.WrongMethod: 405,
+    errors.TooSlow: 408,
     errors.TooLarge: 413,
+    errors.UnsupportedMediaType: 415,
+    errors.Misdirected: 421,
     errors.Unprocessable: 422,
     errors.Locked: 423,
     RateLimited: 429,
@@ -267,7 +270,8 @@ def respond(address: Address, reply: Reply) -> Response:
     if len(body) > MAX_BYTES:
         body = written(bounded(reply.body))
     if reply.error is None:
-        return Response(body, address.status, media_type="application/json")
+        beside = {"scrubjay-notices": json.dumps(reply.notices)} if reply.notices else None  # ASCII, as headers are
+        return Response(body, address.status, beside, "application/json")
     return Response(body, status_of(reply.error), headers_of(reply.error), "application/json")
 
 
@@ -317,14 +321,11 @@ def method_not_allowed(methods: Mapping[str, Any]) -> Refusal:
     return Refusal(405, "method_not_allowed", f"Use {allowed.replace(', ', ' or ')}.", {"allow": allowed})
 
 
-REFUSALS: dict[int, type[InvalidInput]] = {404: errors.NoSuchAddress, 405: errors.WrongMethod, 413: errors.TooLarge}
-
-
 def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:
     """A refusal from before any operation. Under a dialect's addresses, its clients only know its own errors."""
     if dialect is None:
         return refusal.plain()
-    error = REFUSALS.get(refusal.status, InvalidInput)(refusal.message)
+    error = next((kind for kind in STATUSES if kind.code == refusal.code), InvalidInput)(refusal.message)
     return Response(written(dialect.failure(error, "").body), refusal.status, refusal.headers, "application/json")
 
 

@@ -50,6 +50,7 @@ from scrubjay.errors import InvalidInput
 from scrubjay.servers.calls import (
     IF_VERSION,
     KEY,
+    NOTICES,
     Call,
     Served,
     Service,
@@ -234,11 +235,12 @@ def one_of(in_meta: Said | None, in_headers: Said | None, header: str) -> Said |
 
 def shaped(reply: Reply, rate: Rate | None = None) -> CallToolResult:
     reply = replace(reply, body=shallow(bounded(reply.body)))
+    meta = {**({} if rate is None else rate.headers), **({NOTICES: list(reply.notices)} if reply.notices else {})}
     return CallToolResult(
         content=[TextContent(type="text", text=reply.text)],
         structured_content=reply.body,
         is_error=reply.failed,
-        _meta=None if rate is None else dict(rate.headers),
+        _meta=meta or None,
     )
 
 

@@ -29,6 +29,7 @@ from scrubjay.errors import InvalidInput
 from scrubjay.servers.calls import (
     IF_VERSION,
     KEY,
+    NOTICES,
     Call,
     Served,
     Service,
@@ -261,6 +262,7 @@ def _result(reply: Reply) -> Message:
         "content": [{"type": "text", "text": reply.text}],
         "structuredContent": reply.body,
         "isError": reply.failed,
+        **({"_meta": {NOTICES: list(reply.notices)}} if reply.notices else {}),
     }
 
 

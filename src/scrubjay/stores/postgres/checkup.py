@@ -75,6 +75,7 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
         """,
         (schema,),
     )
+    nodes, spread = _nodes(con, schema)
     return Checkup(
         problems=tuple(_problems(con, deep=deep)),
         memories=memories,
@@ -82,14 +83,30 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
         with_vectors=with_vectors,
         pending=pending,
         wrong_hashes=tuple(_wrong_hashes(con)) if deep else (),
-        bytes_on_disk=size,
+        bytes_on_disk=spread or size,
         schema=postgres_schema.version(con),
         facts={
             "postgresql": ".".join(map(str, divmod(con.info.server_version, 10_000))),
             "pgvector": vector,
             "synchronous_commit": journal,
+            **({"on node": nodes} if nodes else {}),
         },
     )
+
+
+def _nodes(con: Connection, schema: str) -> tuple[str | None, int]:
+    """Where Citus keeps the store, and how large it is there; none in a database without Citus."""
+    if con.execute("SELECT to_regclass('citus_shards')").fetchone() == (None,):
+        return None, 0
+    [(nodes, size)] = con.execute(
+        """
+        SELECT string_agg(DISTINCT nodename || ':' || nodeport, ', '), coalesce(sum(shard_size), 0)::BIGINT
+        FROM citus_shards
+        WHERE table_name IN (SELECT oid FROM pg_class WHERE relnamespace = to_regnamespace(%s))
+        """,
+        (schema,),
+    )
+    return nodes, size
 
 
 def _problems(con: Connection, *, deep: bool) -> Iterator[str]:

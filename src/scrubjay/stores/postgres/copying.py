@@ -58,6 +58,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "vectors": ("space", "memory", "part"),
     "second_vectors": ("space", "memory", "part"),
     "pending": ("space", "memory"),
+    "owed": ("memory",),
     "links": ("source", "target", "kind"),
     "asides": ("memory", "role", "other"),
     "events": ("space", "number"),
@@ -118,6 +119,7 @@ LABELS = {"D": 1} | {label: count for count, label in COUNTS.items() if label} |
 NAMED = {"user_id": "user", "conversation_id": "conversation"}  # columns that a copy calls otherwise
 TOLD = (  # what tags and words are made of
     "space", "seq", "state", "content", "content_length", "detail", "topic", "title", "path", "tags", "auto_tags",
+    "also",
 )  # fmt: skip
 NUMBERED = (  # whose next number must be past those that came
     "links",
@@ -395,7 +397,7 @@ def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
     words: list[Row] = []
     carried = zip(*(columns[NAMED.get(name, name)] for name in CARRIED), strict=True)
     for told, beside in zip(zip(*(columns[name] for name in TOLD), strict=True), carried, strict=True):
-        space, seq, state, content, length, detail, topic, title, path, given, added = told
+        space, seq, state, content, length, detail, topic, title, path, given, added, also = told
         if state == State.PURGED:
             continue
         given = strings(given)
@@ -403,7 +405,7 @@ def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
         if put_away(content, length):
             continue
         text = content if detail == "{}" else text_of(content, json.loads(detail))
-        for passage in passages_in(found_by_parts(text, topic or title, path, given)):
+        for passage in passages_in(found_by_parts(text, topic or title, path, given, "; ".join(strings(also)))):
             words.append((space, seq, passage.place, passage.length, passage.terms(space), *beside))
     tag_lines, word_lines = copied_lines(tags), copied_lines(words)
 

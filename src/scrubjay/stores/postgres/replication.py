@@ -11,6 +11,7 @@ from scrubjay.stores.postgres.sql import row_of
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
+from scrubjay.stores.tables.rows import rephrased
 from scrubjay.values.memory import AT_HAND, Memory, State
 from scrubjay.values.words import found_by
 
@@ -89,8 +90,10 @@ def _replace_by(
         _file_of(tx, memory, known, moved=False)
         return seq
     former = None if known.counted.state == State.PURGED else known.memory
-    if former is not None:
+    if former is not None and memory.version > former.version:
         tx._keep_version(known, change)
+    elif former is not None:
+        columns["former_also"] = rephrased(former, memory, change, tx.history.former_phrases(memory.id))
     if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
         tx._remove_words(known.counted.space, seq)
     tx._move(known.counted.space, memory.space, seq)

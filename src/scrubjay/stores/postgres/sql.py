@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import audience_of, seen, views_of
@@ -71,7 +72,7 @@ def memory_of_columns(columns: dict[str, Any]) -> Memory:
 class PostgresSql(Sql):
     user = "user_id"
     events = "events"
-    span = Span(("until",), "clock_timestamp() + make_interval(secs => :seconds)", "({0}.until > clock_timestamp())")
+    span = Span(("until",), ":instant + make_interval(secs => :seconds)", "({0}.until > :instant)")  # see `_timed`
 
     parts: ClassVar = {
         "user": ("user_id", ":name"),
@@ -110,7 +111,7 @@ class PostgresSql(Sql):
         AND written.state IS DISTINCT FROM (SELECT state FROM former)
         ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version
     """
-    telling = ", pg_notify(current_schema(), spaces.name)"  # see postgres/listening.py
+    telling = "SELECT pg_notify(current_schema(), :space)"  # see postgres/listening.py
     each = """(
         SELECT listed.number - 1 AS place, listed.value AS value
         FROM unnest(CAST({list} AS TEXT[])) WITH ORDINALITY AS listed (value, number)
@@ -158,18 +159,31 @@ class PostgresSql(Sql):
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
-            return con.execute(rewritten(statement), _arrays(values)).fetchall()
+            return con.execute(rewritten(statement), _arrays(values | _timed(con, statement))).fetchall()
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
-            return con.execute(rewritten(statement), _arrays(values)).rowcount
+            return con.execute(rewritten(statement), _arrays(values | _timed(con, statement))).rowcount
 
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
-            con.cursor().executemany(rewritten(statement), rows)
+            time = _timed(con, statement)
+            con.cursor().executemany(rewritten(statement), [{**row, **time} for row in rows] if time else rows)
 
     def among(self, column: str, values: str) -> str:
         return f"{column} = ANY(:{values})"
+
+
+def _timed(con: Connection, statement: str) -> dict[str, object]:
+    """The database's time, for a statement that asks for it. It is asked for by itself, because Citus takes no function
+    whose value changes in a condition of what is written."""
+    return {"instant": clock(con)} if ":instant" in statement else {}
+
+
+def clock(con: Connection) -> datetime:
+    """The time by the clock that all servers of the store share."""
+    [(now,)] = con.execute("SELECT clock_timestamp()")
+    return cast("datetime", now)
 
 
 def _arrays(values: Mapping[str, object]) -> dict[str, object]:

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from scrubjay.stores.postgres.in_memory.postings import Held
 from scrubjay.stores.postgres.in_memory.scopes import Answered, Current, Matched, Scopes
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads, T
-from scrubjay.stores.postgres.sql import PostgresSql
+from scrubjay.stores.postgres.sql import PostgresSql, clock
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candidates_of
 from scrubjay.stores.tables.parts import hold
@@ -247,23 +247,22 @@ class PostgresStore(PostgresReads, Store):
 
     def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
         with self._connections.reading() as con:
-            row = con.execute(
+            now = clock(con)
+            end = now + timedelta(seconds=seconds)
+            [(calls, until)] = con.execute(
                 # An unlogged table, and no wait for the disk: a count is worth neither.
                 """
-                WITH gone AS (DELETE FROM rates WHERE until < clock_timestamp() - INTERVAL '5 minutes')
-                INSERT INTO rates (key, calls, until)
-                VALUES (%(key)s, greatest(0, %(amount)s), clock_timestamp() + make_interval(secs => %(seconds)s))
+                INSERT INTO rates (key, calls, until) VALUES (%(key)s, greatest(0, %(amount)s), %(end)s)
                 ON CONFLICT (key) DO UPDATE SET
-                    calls = greatest(
-                        0, %(amount)s + CASE WHEN rates.until <= clock_timestamp() THEN 0 ELSE rates.calls END
-                    ),
-                    until = CASE WHEN rates.until <= clock_timestamp() THEN excluded.until ELSE rates.until END
-                RETURNING calls, extract(epoch FROM until - clock_timestamp())::DOUBLE PRECISION
+                    calls = greatest(0, %(amount)s + CASE WHEN rates.until <= %(now)s THEN 0 ELSE rates.calls END),
+                    until = CASE WHEN rates.until <= %(now)s THEN excluded.until ELSE rates.until END
+                RETURNING calls, until
                 """,
-                {"key": key, "seconds": float(seconds), "amount": amount},
-            ).fetchone()
-            assert row is not None
-            return int(row[0]), float(row[1])
+                {"key": key, "now": now, "end": end, "amount": amount},
+            )
+            if until == end:  # a new count has begun
+                con.execute("DELETE FROM rates WHERE until < %s", (now - timedelta(minutes=5),))
+            return int(calls), (until - now).total_seconds()
 
     def check(self, *, deep: bool = False) -> Checkup:
         with self._connections.apart() as con:

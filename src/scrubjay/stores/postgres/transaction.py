@@ -44,8 +44,9 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Batch, Tally
+from scrubjay.values import codec
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, Archive, Memory, State, Version, random_suffix
+from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
 from scrubjay.values.words import found_by
 
@@ -115,10 +116,14 @@ class PostgresTransaction(PostgresReads, Transaction):
         parts: int,
         change: Change,
         agreed: bool | None = None,
+        former_phrases: Sequence[FormerPhrases] | None = None,
     ) -> Memory:
         memory = self._without_asides(memory)
-        known, repeated, mirrored = self._looked_up(memory, fingerprint)
+        rephrased = former_phrases is not None
+        known, repeated, mirrored = self._looked_up(memory, fingerprint, same=rephrased)
         columns = row_of(memory) | {"fingerprint": fingerprint}
+        if rephrased:
+            columns["former_also"] = codec.written(former_phrases)
         if known is None:
             new = self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
             if agreed is not None:
@@ -126,7 +131,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             return new
         if known.packed_bytes is not None:
             return self._replace_put_away(known, memory, columns, vectors, change)
-        return self._replace(known, memory, columns, vectors, parts=parts, change=change)
+        return self._replace(known, memory, columns, vectors, parts=parts, change=None if rephrased else change)
 
     def put_new(self, new: Sequence[Addition]) -> None:
         if new:
@@ -140,10 +145,11 @@ class PostgresTransaction(PostgresReads, Transaction):
         first_part: int,
         vectors: Sequence[Vector],
         parts: int,
+        also: Sequence[str] | None = None,
         model: str | None = None,
     ) -> bool:
         if model is not None:
-            return self._write_second_vectors(id, version, model, vectors)
+            return self._write_second_vectors(id, version, model, vectors, also)
         row = self._con.execute(
             f"""
             SELECT {COUNTED}, seq
@@ -152,8 +158,9 @@ class PostgresTransaction(PostgresReads, Transaction):
             AND state < 4
             AND text_version <= %s
             AND version >= %s
+            AND also = coalesce(%s, also)
             """,
-            (id, version, version),
+            (id, version, version, None if also is None else as_json(also)),
         ).fetchone()
         if row is None:
             return False
@@ -184,10 +191,16 @@ class PostgresTransaction(PostgresReads, Transaction):
         )
         return True
 
-    def _write_second_vectors(self, id: str, version: int, model: str, vectors: Sequence[Vector]) -> bool:
+    def _write_second_vectors(
+        self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
+    ) -> bool:
         row = self._con.execute(
-            "SELECT space, seq FROM memories WHERE id = %s AND state < 4 AND text_version <= %s AND version >= %s",
-            (id, version, version),
+            """
+            SELECT space, seq
+            FROM memories
+            WHERE id = %s AND state < 4 AND text_version <= %s AND version >= %s AND also = coalesce(%s, also)
+            """,
+            (id, version, version, None if also is None else as_json(also)),
         ).fetchone()
         if row is None:
             return False
@@ -217,11 +230,13 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._con.execute("DELETE FROM asides WHERE memory = %s OR other = %s", (id, id))
         self.history.forget_results(id)
         self.history.forget_reasons(id)
+        self.history.end_owing(id)
         self._con.execute(
             """
             UPDATE memories SET
                 content = '', content_length = 0, title = '', path = '', topic = NULL, topic_key = NULL,
                 tags = '[]', auto_tags = '[]', session_id = NULL, metadata = '{}', detail = '{}', flags = '[]',
+                also = '[]', former_also = '[]',
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 vector_bytes = 0, repeat = 0,
@@ -435,7 +450,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self.file_waits(memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False)
         return self.tally.laid_over(now.memory)
 
-    def _looked_up(self, memory: Memory, fingerprint: bytes) -> tuple[Known | None, bool, bool]:
+    def _looked_up(self, memory: Memory, fingerprint: bytes, *, same: bool) -> tuple[Known | None, bool, bool]:
         """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
 
         :raises Conflict, SpaceNotFound: as `put` does
@@ -473,7 +488,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         space, alias, path, repeated = row[:4]
         known = None if row[4] is None else _known(row[4:])
         if known is not None:
-            check_next(memory, known.memory.version, purged=known.counted.state == State.PURGED)
+            check_next(memory, known.memory.version, purged=known.counted.state == State.PURGED, same=same)
         elif alias:
             raise Conflict(f"The id {memory.id!r} is taken.")
         if space is None:
@@ -531,12 +546,13 @@ class PostgresTransaction(PostgresReads, Transaction):
         vectors: Sequence[Vector] | None,
         *,
         parts: int,
-        change: Change,
+        change: Change | None,
     ) -> Memory:
         former, seq = known.memory, known.seq
         if vectors is not None:
             columns |= {"text_version": memory.version, "parts": parts, "vector_bytes": all_vectors(vectors).size}
-        self._keep_version(known, change)
+        if change is not None:
+            self._keep_version(known, change)
         if former.space != memory.space:
             self._remove_words(former.space, seq)
             self._move(former.space, memory.space, seq)

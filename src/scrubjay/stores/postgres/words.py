@@ -25,7 +25,7 @@ from scrubjay.stores.tables.sql import View
 from scrubjay.stores.tables.stems import counted_stems, stems
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Match, Memory
-from scrubjay.values.words import DECIMALS, SMALL_ROWS, found_by, passages, query_words, rarity_of, weights_of
+from scrubjay.values.words import DECIMALS, SMALL_ROWS, found_by, query_words, rarity_of, weights_of
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -65,8 +65,8 @@ def passages_of(memory: Memory) -> list[Passage]:
     return passages_in(found_by(memory))
 
 
-def passages_in(found_by: str) -> list[Passage]:
-    return [Passage(place, counted_stems(text)) for place, text in enumerate(passages(found_by))]
+def passages_in(found_by: Sequence[str]) -> list[Passage]:
+    return [Passage(place, counted_stems(text)) for place, text in enumerate(found_by)]
 
 
 class Asked(NamedTuple):

@@ -38,6 +38,7 @@ from scrubjay.values.memory import (
     Audience,
     Candidates,
     Filter,
+    FormerPhrases,
     Glimpses,
     Match,
     Memory,
@@ -328,6 +329,7 @@ class Transaction(Reads):
         parts: int,
         change: Change,
         agreed: bool | None = None,
+        former_phrases: Sequence[FormerPhrases] | None = None,
     ) -> Memory:
         """Write a memory's row and words, and its vectors; the result carries its arrival number.
 
@@ -337,7 +339,8 @@ class Transaction(Reads):
         replaces the version before it, which is kept in the history with `change`. The state that filters see follows
         the memory (`Memory.state`). Of an archived memory only what its row still has is changed. One that is
         deleted, or is in another space than before, is taken out of every conversation that it was injected into.
-        `agreed` says of a new one what `judge_category` would.
+        `agreed` says of a new one what `judge_category` would. `former_phrases`, all that a known memory ever had, say
+        that only its phrases change: it keeps its version, and no former state joins the history.
 
         :raises Conflict: if it is archived and `vectors` says that its text has changed; if the stored version is not
             ``memory.version - 1``; if a new memory's id is taken, or its path by another active one of the same space
@@ -363,9 +366,11 @@ class Transaction(Reads):
         first_part: int,
         vectors: Sequence[Vector],
         parts: int,
+        also: Sequence[str] | None = None,
         model: str | None = None,
     ) -> bool:
-        """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`.
+        """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`, or
+        its phrases are others than `also`.
 
         `model` is the fingerprint of a second model. Its vectors, of all parts, come in place of any that are there;
         they go when the text changes.

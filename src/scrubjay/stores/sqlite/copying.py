@@ -83,6 +83,7 @@ READINGS: Mapping[str, Reading] = {
     "vectors": _of_memory("vectors", "memory", "part"),
     "second_vectors": _of_memory("second_vectors", "memory", "part"),
     "pending": _of_memory("pending", "memory"),
+    "owed": Reading("owed", ("memory",)),
     "links": Reading("links", ("number",)),
     "asides": Reading("asides", ("memory", "role", "other")),
     "events": Reading(

@@ -27,7 +27,7 @@ from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
 from scrubjay.values.memory import random_suffix
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
-SCHEMA_VERSION = 19  # the highest number in schema/sqlite
+SCHEMA_VERSION = 23  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
 FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about …
 FREE_SHARE = 10  # … nor is less than a tenth of the file

@@ -2,8 +2,7 @@
 
 FTS5 walks through the rows that hold a word in 0.06 µs each, and then takes ten times as long to weigh one: it looks up
 how long each is, and counts the rows of every word once more. Here all lengths are in memory, and a word's rows become
-arrays that stay until a row is changed. So the next question with that word reads nothing. Rows that are only added
-are read once, and put behind the arrays of their words.
+arrays that stay until a row comes, goes or is changed. So the next question with that word reads nothing.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -12,11 +11,9 @@ from __future__ import annotations
 
 import json
 import threading
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakSet
 
 import apsw
@@ -25,13 +22,11 @@ from numpy.typing import NDArray
 
 from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.scopes import Scopes
-from scrubjay.stores.sqlite.words import HOT, Seen, vocabulary_at
+from scrubjay.stores.sqlite.words import HOT, Seen, vocabulary
 from scrubjay.stores.tables.sql import View
-from scrubjay.stores.tables.stems import stems_of_row
 from scrubjay.values.words import SMALL_ROWS, inverse_frequency
 
 MOST_KEPT = 2_500_000  # rows of words, 20 bytes each
-MOST_ADDED = 500  # rows that came since words were read; with more of them, all are read again
 MOST_COUNTED = 10_000  # words
 MOST_CHANGED = 5_000  # memories that are read one by one
 UNKNOWN = -1
@@ -69,122 +64,75 @@ class Weights(NamedTuple):
         return rows[order], weights[order]
 
 
-class Added(NamedTuple):
-    """A row that came after words were read."""
-
-    row: int
-    counts: Counter[str]  # by stem
-
-
 class Held(NamedTuple):
     """The rows that hold a word, in order, each once."""
 
     rows: Ints
     counts: Counts  # how often each holds it
-    upto: int  # the last row of all that were looked at
     weights: Floats = np.empty(0)  # how much each does, before it counts how rare the word is
     average: float = -1  # length of all rows that this was worked out with: they may have been counted a moment before
 
-    def and_also(self, stem: str, added: Sequence[Added]) -> Held:
-        holding = [(one.row, one.counts[stem]) for one in added if stem in one.counts]
-        if not holding:
-            return self._replace(upto=added[-1].row)
-        rows, counts = zip(*holding, strict=True)
-        return Held(np.append(self.rows, rows), np.append(self.counts, np.array(counts, np.int32)), added[-1].row)
-
 
 class Postings:
-    """Of one store. Safe to call from several threads, each with its own connection."""
+    """Of one store, as of one version of the table. Safe to call from several threads, each with a connection of its
+    own that reads from one snapshot: the versions that are handed in are those of the snapshots."""
 
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
         self._lock = threading.Lock()
         self._version = -1
-        self._all = self._last = 0  # how many rows there were then, and the last of them
         self._kept: dict[tuple[str, tuple[View, ...] | None], Held] = {}
-        self._counted: dict[str, tuple[int, int]] = {}  # in how many rows a word stands, up to the last that there was
-        self._added: list[Added] = []
+        self._counted: dict[str, int] = {}  # in how many rows a word stands
         self._rows = 0
         self._lengths = Lengths()
 
-    def hold(self, con: apsw.Connection, rows: int, version: int) -> bool:
-        """Whether what is kept is of this version of the table, which has so many rows, or can follow it; else it is
-        dropped."""
+    def are_of(self, version: int) -> bool:
+        """Whether what is kept is of this version of the table. What is of an older one is dropped, never what is of a
+        newer one: a reader whose snapshot is older reads for itself."""
         with self._lock:
-            if version == self._version:
-                return True
-            added, before = self._only_added(con, rows, version), self._version
-            self._all, self._version = rows, version
-            if added is None:
-                self._kept, self._counted, self._added, self._rows = {}, {}, [], 0
-                self._last = con.execute("SELECT coalesce(max(id), 0) FROM passages").get
+            if version > self._version:
+                self._version, self._kept, self._counted, self._rows = version, {}, {}, 0
                 return False
-            self._added += added
-            self._last = added[-1].row
-            self._lengths.add(added, before, version)
-            for key in [key for key in self._kept if key[1] is not None]:  # who sees the new rows is not looked at
-                self._rows -= len(self._kept.pop(key).rows)
-            return True
-
-    def _only_added(self, con: apsw.Connection, rows: int, version: int) -> list[Added] | None:
-        """The rows that have come, unless others have gone or changed: each that comes is one change and one row."""
-        more = rows - self._all
-        if self._version < 0 or more != version - self._version or len(self._added) + more > MOST_ADDED:
-            return None
-        added = _added(con, self._last)
-        return added if len(added) == more else None  # else one has come back to its former place
+            return version == self._version
 
     def counted(
-        self, con: apsw.Connection, rows: int, version: int, stems: Sequence[str], *, to_weigh: bool = False
+        self, con: apsw.Connection, version: int, stems: Sequence[str], *, to_weigh: bool = False
     ) -> dict[str, int]:
-        """In how many rows each of these stems stands, without those in none. What was counted before is counted on;
-        FTS5 looks each one up in all of its segments. `rows` and `version` are the table's, or were a moment before.
-        Of a word `to_weigh` the rows themselves will be asked for next."""
-        self.hold(con, rows, version)
+        """In how many rows each of these stems stands, without those in none. Of a word `to_weigh` the rows themselves
+        will be asked for next."""
+        self.are_of(version)
         with self._lock:
             known = {stem: self._count(stem) for stem in stems} if version == self._version else {}
         missing = [stem for stem in stems if known.get(stem) is None]
         if missing and to_weigh:
-            known |= {stem: len(one.rows) for stem, one in self._read_all(con, missing, version).items()}
+            read = {stem: Held(*found) for stem, found in zip(missing, _read(con, missing), strict=True)}
+            known |= {stem: len(one.rows) for stem, one in read.items()}
+            with self._lock:
+                for stem, one in read.items() if version == self._version else ():
+                    self._keep((stem, None), one)
         elif missing:
-            counted, now = vocabulary_at(con, HOT, missing)
+            counted = vocabulary(con, HOT, missing)
             known |= counted
             with self._lock:
-                if now == version == self._version:
+                if version == self._version:
                     self._counted = self._counted if len(self._counted) < MOST_COUNTED else {}
-                    self._counted |= {stem: (counted.get(stem, 0), self._last) for stem in missing}
+                    self._counted |= {stem: counted.get(stem, 0) for stem in missing}
         return {stem: count for stem, count in known.items() if count}
 
-    def _read_all(self, con: apsw.Connection, stems: Sequence[str], version: int) -> dict[str, Held]:
-        """All rows that hold each word; kept, if they are of this version."""
-        last = self._last
-        found = {
-            stem: Held(rows, counts, max(last, int(rows.max(initial=0))))
-            for stem, (rows, counts) in zip(stems, _read(con, stems), strict=True)
-        }
-        with self._lock:
-            for stem, one in found.items() if version == self._version else ():
-                self._keep((stem, None), one)
-        return found
-
     def _count(self, stem: str) -> int | None:
-        if (held := self._known(stem, None)) is not None:
-            return len(held.rows)
-        count, upto = self._counted.get(stem, (None, 0))
-        if count is not None and upto < self._last:
-            since = bisect_right(self._added, upto, key=lambda one: one.row)
-            count += sum(stem in one.counts for one in self._added[since:])
-            self._counted[stem] = count, self._last
-        return count
+        held = self._kept.get((stem, None))
+        return self._counted.get(stem) if held is None else len(held.rows)
 
     def keeps(self, stems: Iterable[str], seen: Seen) -> bool:
         with self._lock:
             return all((stem, seen.views) in self._kept for stem in stems)
 
-    def weights(self, con: apsw.Connection, words: Mapping[str, float], seen: Seen, version: int) -> Weights:
+    def weights(self, con: apsw.Connection, words: Mapping[str, float], seen: Seen, version: int) -> Weights | None:
         """All rows that hold any of these words, which are given by their stems with what each is worth in a small
-        index, of those that are seen. `version` is the table's, or was a moment before."""
+        index, of those that are seen. None for a reader whose snapshot is older than what is known of lengths."""
         held = self._held(con, words, seen, version)
+        if held is None:
+            return None
         worth = [
             weight if seen.rows < SMALL_ROWS else inverse_frequency(len(one.rows), seen.rows)
             for one, weight in zip(held, words.values(), strict=True)
@@ -199,7 +147,7 @@ class Postings:
     def holding(self, stems: Iterable[str], memories: Collection[int], version: int) -> dict[str, list[int]]:
         """Those of these memories that hold each of these words, as far as their rows are kept."""
         with self._lock:
-            known = {stem: self._known(stem, None) for stem in stems} if version == self._version else {}
+            known = {stem: self._kept.get((stem, None)) for stem in stems} if version == self._version else {}
         wanted = np.fromiter(memories, np.int64, len(memories))
         first, past = wanted << 8, (wanted + 1) << 8
         return {
@@ -208,32 +156,24 @@ class Postings:
             if one is not None
         }
 
-    def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held]:
+    def _held(self, con: apsw.Connection, stems: Iterable[str], seen: Seen, version: int) -> list[Held] | None:
         average = _average(seen)
         with self._lock:
-            current, last = version == self._version, self._last
-            kept = {stem: self._known(stem, seen.views) if current else None for stem in stems}
+            current = version == self._version
+            kept = {stem: self._kept.get((stem, seen.views)) if current else None for stem in stems}
         held = {stem: one for stem, one in kept.items() if one is not None}
         if missing := [stem for stem in kept if stem not in held]:
-            for stem, (rows, counts) in zip(missing, _read(con, missing, seen), strict=True):
-                held[stem] = Held(rows, counts, max(last, int(rows.max(initial=0))))
+            held |= {stem: Held(*found) for stem, found in zip(missing, _read(con, missing, seen), strict=True)}
         with self._lock:
             for stem, one in held.items():
                 if one.average != average:
-                    self._lengths.catch_up(con, version)
+                    if not self._lengths.catch_up(con, version):
+                        return None
                     lengths = self._lengths.of(one.rows, seen.words / seen.rows)
                     held[stem] = one._replace(weights=_damped(one.counts, lengths, seen), average=average)
                     if version == self._version:
                         self._keep((stem, seen.views), held[stem])
         return [held[stem] for stem in kept]
-
-    def _known(self, stem: str, views: tuple[View, ...] | None) -> Held | None:
-        known = self._kept.get((stem, views))
-        if known is not None and known.upto < self._last:
-            since = bisect_right(self._added, known.upto, key=lambda one: one.row)
-            known = known.and_also(stem, self._added[since:])
-            self._keep((stem, views), known)
-        return known
 
     def _keep(self, key: tuple[str, tuple[View, ...] | None], one: Held) -> None:
         if len(one.rows) > MOST_KEPT:
@@ -266,24 +206,6 @@ def _read(con: apsw.Connection, stems: Sequence[str], seen: Seen | None = None) 
     rows, counts = places[firsts], np.diff(np.append(firsts, len(places))).astype(np.int32)
     begins = (rows < 0).nonzero()[0].tolist()
     return [(rows[begin + 1 : end], counts[begin + 1 : end]) for begin, end in pairwise((*begins, len(rows)))]
-
-
-def _added(con: apsw.Connection, last: int) -> list[Added]:
-    """The rows after this one."""
-    rows: list[Any] = con.execute(
-        # both by their primary keys
-        """
-        SELECT words.rowid, words.text
-        FROM passages
-        CROSS JOIN words ON words.rowid = passages.id
-        WHERE passages.id > ?
-        AND passages.archived = 0
-        ORDER BY passages.id
-        LIMIT ?
-        """,
-        (last, MOST_ADDED + 1),
-    ).fetchall()
-    return [Added(row, stems_of_row(text)) for row, text in rows]
 
 
 def distinct(numbers: Ints) -> Ints:
@@ -330,11 +252,11 @@ class Lengths:
         self._first = np.full(1, UNKNOWN, np.int32)  # of each memory's first row; the last stands for all beyond
         self._further_rows = self._further = np.empty(0, np.int64)  # the others, of long memories, in order
 
-    def catch_up(self, con: apsw.Connection, version: int) -> None:
-        """Be complete up to a version of the table."""
-        if version == self._version:
-            return
-        change = change_of(con)  # before anything is read: what comes meanwhile is read again
+    def catch_up(self, con: apsw.Connection, version: int) -> bool:
+        """Be complete up to a version of the table; False if this is further already."""
+        if version <= self._version:
+            return version == self._version
+        change = change_of(con)
         memories = np.empty(0, np.int64)
         if self._change >= 0:
             statement = "SELECT group_concat(seq) FROM memories WHERE change > ?"  # memories_by_change
@@ -346,16 +268,10 @@ class Lengths:
             self._clear()
             self._read(con, "passages")
         self._version, self._change = version, change
-
-    def add(self, added: Sequence[Added], before: int, version: int) -> None:
-        """Nothing else has come between two versions of the table."""
-        if self._version == before:
-            rows = np.array([one.row for one in added], np.int64)
-            self._note(rows, np.array([one.counts.total() for one in added], np.int64))
-            self._version = version
+        return True
 
     def of(self, rows: Ints, usual: float) -> Floats:
-        """Those of these rows; of one that is not known, since it came a moment ago, the usual one."""
+        """Those of these rows; of one that was never counted, in a store that needs to be rebuilt, the usual one."""
         lengths = self._first.take(rows >> 8, mode="clip").astype(np.float64)
         further = (rows & 255).nonzero()[0]
         if len(further):

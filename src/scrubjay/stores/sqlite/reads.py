@@ -16,7 +16,7 @@ import apsw
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, space_number, views_of
-from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for
+from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
@@ -177,7 +177,7 @@ class SqliteReads(Reads):
         return sqlite_words.numbers_of(con, ids)
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
-        with self._reading() as con:
+        with self._reading() as con, snapshot(con):
             views, postings = views_of(con, audience), self._postings
             known = None if postings is None else lambda: postings
             return sqlite_words.rarities(con, words, views, sees_all=audience.sees_all, postings=known)

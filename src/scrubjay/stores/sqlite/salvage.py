@@ -218,7 +218,8 @@ def _found(row: dict[str, Any], spaces: Numbers, names: Numbers) -> Found | None
         "user": names.get(row["user"], LOCAL_USER),
         "conversation": names.get(row["conversation"]),
     }
-    unread = {"accessed_at": row["updated_at"], "access_count": 0}  # they stand behind the text, lost with its end
+    # They stand behind the text and are lost with its end.
+    unread = {"accessed_at": row["updated_at"], "access_count": 0, "also": None}
     for known in (fields, fields | unread):
         with suppress(ValueError, TypeError, KeyError, OverflowError):
             memory = memory_of([known[name] for name in FIELDS])

@@ -36,7 +36,7 @@ class Scope(NamedTuple):
 
 
 class Scopes:
-    """Those of one store. Safe to call from several threads, each with its own connection."""
+    """Those of one store. Safe to call from several threads, each with a connection that reads from one snapshot."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class Scopes:
         if not restriction.lasting:
             return _found(con, everything, values)
         key = (where, *values)
-        change = change_of(con)  # before anything is read: what comes meanwhile is looked at again
+        change = change_of(con)
         with self._lock:
             known = self._kept.get(key)
         if known is None or known.change != change:
@@ -66,6 +66,8 @@ class Scopes:
 
     def _keep(self, key: Key, scope: Scope) -> None:
         with self._lock:
+            if self._kept.get(key, scope).change > scope.change:  # another thread reads from a newer snapshot
+                return
             self._forget(key)
             self._kept[key] = scope
             self._memories += len(scope.memories)
@@ -88,7 +90,7 @@ def _found(con: apsw.Connection, those: str, values: Sequence[Value]) -> Ints:
 
 def _followed(con: apsw.Connection, known: Scope, where: str, values: Sequence[Value], change: int) -> Ints | None:
     """The memories of a scope as of now; None if it is quicker to find them again."""
-    if known.change > change:  # an older store has taken the place of this one
+    if known.change > change:  # it was read from a newer snapshot
         return None
     touched = "memories INDEXED BY memories_by_change WHERE memories.change > ?"
     changed = _found(con, f"{touched} LIMIT ?", [known.change, MOST_CHANGED + 1])

@@ -44,12 +44,16 @@ TABLES = """
 
 @contextmanager
 def snapshot(con: apsw.Connection) -> Iterator[None]:
-    """Let several statements see the same moment."""
+    """Let several statements see the same moment, and what was looked up before (`filters.looked_up`) be of it."""
     if con.in_transaction:  # they do
         yield
         return
     con.execute("BEGIN")
     try:
+        version = con.execute("PRAGMA data_version").get  # the moment is fixed by the first read, which this is
+        if isinstance(con, sqlite_file.Connection) and con.looked_up is not None and con.kept[0] != version:
+            con.kept = version, {}
+            con.looked_up = con.kept[1]
         yield
     finally:
         if con.in_transaction:  # a disk that fails has ended it
@@ -96,7 +100,8 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 class SqliteSql(Sql):
     user = "user"
     events = """(
-        SELECT at, user, action, spaces.name AS space, memory, client, transport, reason, events.number AS number
+        SELECT at, user, action, spaces.name AS space, memory, client, transport, reason, credential,
+            events.number AS number
         FROM events
         JOIN spaces ON spaces.number = events.space
     )"""

@@ -33,7 +33,7 @@ from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import Restriction, any_asides, any_whole, restricted, views_of
 from scrubjay.stores.sqlite.reads import BY_NUMBERS, SqliteReads
-from scrubjay.stores.sqlite.sql import SqliteSql
+from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.statistics import write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.sqlite.vectors import vec1
@@ -99,13 +99,14 @@ class SqliteStore(SqliteReads, Store):
     def _nearest(
         self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
     ) -> List[Match]:
-        return self._index(model).nearest(con, vector, restriction, limit).matches()
+        with snapshot(con):
+            return self._index(model).nearest(con, vector, restriction, limit).matches()
 
     def candidates(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
     ) -> Candidates:
         index = self._index(None)
-        with self._reading() as con:
+        with self._reading() as con, snapshot(con):
             restriction = restricted(con, filter, audience, now=now)
             if restriction is None:
                 return NO_CANDIDATES
@@ -142,7 +143,7 @@ class SqliteStore(SqliteReads, Store):
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> list[Match]:
         if None not in self._indexes:  # it would cost more to load than it saves
             return super().match(text, filter, audience, now=now, limit=limit)
-        with self._reading() as con:
+        with self._reading() as con, snapshot(con):
             restriction = restricted(con, filter, audience, now=now)
             if restriction is None:
                 return []

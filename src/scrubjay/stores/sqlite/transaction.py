@@ -36,10 +36,11 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
+from scrubjay.values import codec
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, Archive, Match, Memory, State, Version, random_suffix
+from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Match, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
-from scrubjay.values.words import MAX_PASSAGES, found_by, indexed, passages
+from scrubjay.values.words import MAX_PASSAGES, found_by, indexed
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -64,6 +65,11 @@ NOTE_NEW = """
     FROM memories
     WHERE seq BETWEEN ? AND ?
     GROUP BY space, audience, user, conversation, category, hour
+"""
+OF_THIS_TEXT = """
+    SELECT seq
+    FROM memories
+    WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ? AND also = coalesce(?, also)
 """
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 # Deleted and written again in one go, a row with a word 128 times or more is taken for a new one by FTS5 (3.54). Its
@@ -113,15 +119,18 @@ class SqliteTransaction(SqliteReads, Transaction):
         parts: int,
         change: Change,
         agreed: bool | None = None,
+        former_phrases: Sequence[FormerPhrases] | None = None,
     ) -> Memory:
         memory = self._without_asides(memory)
         stored = self._stored(memory.id)
-        self._check_version(memory, stored)
+        self._check_version(memory, stored, same=former_phrases is not None)
         space = self._known_space(memory.space)
         columns = self._columns(memory, space)
         if stored is not None:
             self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
+        if former_phrases is not None:
+            columns["former_also"] = codec.written(former_phrases)
         if stored is None:
             new = _first(memory) | {"parts": parts, "category_agreed": agreed}
             self._insert_new([memory], [columns | new])
@@ -141,7 +150,8 @@ class SqliteTransaction(SqliteReads, Transaction):
             self._mark_repeats(self._fingerprint(seq))
         else:
             seq = stored[0]
-            self._keep_version(seq, stored, change)
+            if former_phrases is None:
+                self._keep_version(seq, stored, change)
             fingerprints = {self._fingerprint(seq), fingerprint}
             self._update(seq, columns)
             self._mark_repeats(*fingerprints)
@@ -192,13 +202,13 @@ class SqliteTransaction(SqliteReads, Transaction):
         first_part: int,
         vectors: Sequence[Vector],
         parts: int,
+        also: Sequence[str] | None = None,
         model: str | None = None,
     ) -> bool:
         if model is not None:
-            return self._write_second_vectors(id, version, model, vectors)
+            return self._write_second_vectors(id, version, model, vectors, also)
         row = self._con.execute(
-            "SELECT seq FROM memories WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ?",
-            (id, version, version),
+            OF_THIS_TEXT, (id, version, version, None if also is None else as_json(also))
         ).fetchone()
         if row is None:
             return False
@@ -214,10 +224,16 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         return True
 
-    def _write_second_vectors(self, id: str, version: int, model: str, vectors: Sequence[Vector]) -> bool:
+    def _of_this_text(self, id: str, version: int, also: Sequence[str] | None) -> tuple[int] | None:
+        """The number of a memory, unless its text has changed since this version, or its phrases are others."""
+        told = None if also is None else as_json(also)
+        return self._con.execute(OF_THIS_TEXT, (id, version, version, told)).fetchone()
+
+    def _write_second_vectors(
+        self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
+    ) -> bool:
         row = self._con.execute(
-            "SELECT seq FROM memories WHERE id = ? AND state < 4 AND text_version <= ? AND version >= ?",
-            (id, version, version),
+            OF_THIS_TEXT, (id, version, version, None if also is None else as_json(also))
         ).fetchone()
         if row is None:
             return False
@@ -249,12 +265,14 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute("DELETE FROM asides WHERE memory = ?1 OR other = ?1", (id,))
         self.history.forget_results(id)
         self.history.forget_reasons(id)
+        self.history.end_owing(id)
         self._con.execute("UPDATE memories SET repeat = 0 WHERE seq = ? AND repeat = 1", (seq,))
         self._con.execute(
             """
             UPDATE memories SET
                 content = '', content_length = 0, title = '', path = '', topic = NULL, topic_key = NULL,
                 tags = '[]', auto_tags = '[]', session = NULL, metadata = '{}', detail = '{}', flags = '[]',
+                also = '[]', former_also = '[]',
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
                 status = 'deleted', state = 4, deleted_at = coalesce(deleted_at, :at), recoverable_until = NULL,
@@ -549,12 +567,12 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _stored(self, id: str) -> Row | None:
         return self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.id = ?", (id,)).fetchone()
 
-    def _check_version(self, memory: Memory, stored: Row | None) -> None:
+    def _check_version(self, memory: Memory, stored: Row | None, *, same: bool) -> None:
         if stored is None:
             if self._con.execute("SELECT 1 FROM aliases WHERE alias = ?", (memory.id,)).fetchone():
                 raise Conflict(f"The id {memory.id!r} is taken.")
             return
-        check_next(memory, stored[_VERSION], purged=self._purged(stored[0]))
+        check_next(memory, stored[_VERSION], purged=self._purged(stored[0]), same=same)
 
     def _check_free(self, ids: Sequence[str]) -> None:
         for (taken,) in self._con.execute(
@@ -759,8 +777,8 @@ def _first(memory: Memory) -> dict[str, Any]:
 def _words_of(seq: int, memory: Memory, space: int) -> List[tuple[int, str, str]]:
     """The rows by which it is found."""
     scope = scope_token(space)
-    found = passages(found_by(memory))
-    return [(seq * MAX_PASSAGES + place, indexed(passage), scope) for place, passage in enumerate(found)]
+    found = enumerate(found_by(memory))
+    return [(seq * MAX_PASSAGES + place, indexed(passage), scope) for place, passage in found]
 
 
 def _tags_of(seq: int, memory: Memory) -> List[tuple[int, str]]:

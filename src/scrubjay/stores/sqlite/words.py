@@ -293,15 +293,17 @@ def _by_postings(
     postings: Postings,
 ) -> Weigh | None:
     """None if FTS5 is quicker: where few memories are meant and the rows of words, unless they are `few` as well, would
-    be read for them alone."""
-    all_rows, all_words, version = _totals(con, HOT)
+    be read for them alone; and for a reader whose snapshot is older than what others have read."""
+    _, all_words, version = _totals(con, HOT)
     if shown.everything:
         shown = shown._replace(views=None, words=all_words)
     heavy = {stem_of(word): weight for word, weight in weights.items()}
-    again = postings.hold(con, all_rows, version) and few
+    again = postings.are_of(version) and few
     if within is not None and not again and not postings.keeps(heavy, shown):
         return None
     rows = postings.weights(con, heavy, shown, version)
+    if rows is None:
+        return None
     if within is not None:
         rows = rows.of(within)
 
@@ -474,8 +476,8 @@ def _counting(
     """How the rows that hold a word are counted: by FTS5, or where it can be told from what was counted before."""
     if postings is None:
         return partial(vocabulary, con, index)
-    rows, _, version = _totals(con, index)
-    return partial(postings().counted, con, rows, version, to_weigh=to_weigh)
+    _, _, version = _totals(con, index)
+    return partial(postings().counted, con, version, to_weigh=to_weigh)
 
 
 def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, count: Count, index: Index) -> dict[str, int]:
@@ -525,27 +527,16 @@ def _common_remembered(
 
 def vocabulary(con: apsw.Connection, index: Index, stems: Sequence[str]) -> dict[str, int]:
     """In how many rows each of these stems stands, without those in none."""
-    return vocabulary_at(con, index, stems)[0]
-
-
-def vocabulary_at(con: apsw.Connection, index: Index, stems: Sequence[str]) -> tuple[dict[str, int], int]:
-    """The same, and the number that rises with every change of these rows; both of one moment."""
     rows = con.execute(
         f"""
         SELECT known.term, known.doc
         FROM json_each(?) AS wanted
         CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
         WHERE known.col = 'text'
-        UNION ALL
-        SELECT '', coalesce(sum(changes), 0)
-        FROM passage_totals
-        WHERE archived = ?
         """,
-        (json.dumps(stems), index.archived),
+        (json.dumps(stems),),
     )
-    counted = {str(stem): int(count) for stem, count in rows}
-    version = counted.pop("")  # no word
-    return counted, version
+    return {str(stem): int(count) for stem, count in rows}
 
 
 def _visible_rows_with(con: apsw.Connection, stem: str, word: str, shown: Seen, index: Index) -> int:

@@ -124,11 +124,13 @@ class ArchiveChanges(Archives):
 
     def keep(self, id: str, archive: Archive) -> None:
         """Keep what was packed of a memory; the backend empties its row."""
-        columns, _, values = self._sql.hanging
+        columns, of, _ = self._sql.hanging
         self._sql.run(
             f"""
             INSERT INTO archives ({", ".join(columns)}, id, tier, at, bytes, checksum, object, packed)
-            VALUES ({", ".join(values)}, :id, :tier, :at, :size, :checksum, :object, :packed)
+            SELECT {", ".join(of)}, :id, :tier, :at, :size, :checksum, :object, :packed
+            FROM memories
+            WHERE memories.id = :memory
             """,
             **columns_of_value(archive),
             memory=id,

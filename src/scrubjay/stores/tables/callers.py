@@ -73,12 +73,13 @@ class Callers:
         rows = self._sql.all(
             # Reads both tables whole: an audit is rare, and an index would be paid for by every write.
             f"""
-            SELECT at, {user}, action, space, memory, subject, client, transport, reason
+            SELECT at, {user}, action, space, memory, subject, client, transport, reason, credential,
+                (SELECT created_by FROM credentials WHERE id = credential)
             FROM (
-                SELECT at, {user}, action, space, memory, NULL AS subject, client, transport, reason, number
+                SELECT at, {user}, action, space, memory, NULL AS subject, client, transport, reason, credential, number
                 FROM {self._sql.events} AS changes
                 UNION ALL
-                SELECT at, {user}, action, space, NULL, subject, client, transport, reason, number
+                SELECT at, {user}, action, space, NULL, subject, client, transport, reason, credential, number
                 FROM acts
             ) AS everything
             WHERE {where}
@@ -191,8 +192,8 @@ class CallerChanges(Callers):
         """Write a line of the audit about rights."""
         self._sql.run(
             f"""
-            INSERT INTO acts (at, {self._sql.user}, action, space, subject, client, transport, reason)
-            VALUES (:at, :user, :action, :space, :subject, :client, :transport, :reason)
+            INSERT INTO acts (at, {self._sql.user}, action, space, subject, client, transport, reason, credential)
+            VALUES (:at, :user, :action, :space, :subject, :client, :transport, :reason, :credential)
             """,
             **columns_of_value(act),
         )

@@ -10,16 +10,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
-from scrubjay.stores.tables.rows import columns_of_value, event_of, snapshot_of_memory, value_of
+from scrubjay.stores.tables.rows import columns_of_value, event_of, former_phrases_of, snapshot_of_memory, value_of
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import SUPERSEDED, Sql
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Audience, BulkOperation, Event, Link, LinkKind, Memory, Recall, Space, Version
+from scrubjay.values.memory import (
+    Audience,
+    BulkOperation,
+    Event,
+    FormerPhrases,
+    Link,
+    LinkKind,
+    Memory,
+    Recall,
+    Space,
+    Version,
+)
 from scrubjay.values.times import milliseconds, moment
 
 List = list  # below, `list` is a verb
@@ -37,12 +49,24 @@ RELATE = """
         created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
 """
 ADD_EVENT = """
-    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason)
+    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason,
+        credential)
 """
 EVENT = """
-    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason
+    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason,
+    :credential
 """
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
+
+
+class StoredText(NamedTuple):
+    """A text that a memory has, without the text."""
+
+    fingerprint: bytes
+    hash: bytes | None  # SHA-256 of the text as it was written; None of an archived memory
+    created_at: int  # milliseconds since 1970
+    kind: str
+    topic: str | None
 
 
 class History:
@@ -129,6 +153,26 @@ class History:
             fingerprint=fingerprint,
         )
 
+    def texts(self, fingerprints: Collection[bytes], audience: Audience) -> list[StoredText]:
+        """What tells the texts with these fingerprints apart, of every memory that is not deleted."""
+        if not fingerprints:
+            return []
+        names = {f"text_{number}": fingerprint for number, fingerprint in enumerate(fingerprints)}
+        visible, given = self._sql.visible(audience)
+        rows = self._sql.all(
+            # memories_by_fingerprint
+            f"""
+            SELECT fingerprint, content_hash, created_at, kind, topic
+            FROM memories
+            WHERE memories.fingerprint IN ({", ".join(f":{name}" for name in names)})
+            AND memories.state IN (0, 1, 2)
+            AND {visible}
+            """,
+            **names,
+            **given,
+        )
+        return [StoredText(bytes(row[0]), None if row[1] is None else bytes(row[1]), *row[2:]) for row in rows]
+
     def versions(self, id: str) -> list[Version]:
         """Former states, newest first. The caller has already been shown the memory itself."""
         rows = self._sql.all(
@@ -143,6 +187,11 @@ class History:
             id=id,
         )
         return [version_of(row) for row in rows]
+
+    def former_phrases(self, id: str) -> tuple[FormerPhrases, ...]:
+        """The phrases that a memory had before, of those changes that made no version; oldest first."""
+        row = self._sql.one("SELECT former_also FROM memories WHERE id = :id", id=id)
+        return () if row is None else former_phrases_of(row[0])
 
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         """The changes of a space behind a number, in order."""
@@ -209,6 +258,27 @@ class History:
             memories=tuple(memory for (memory,) in memories),
         )
 
+    def owed(self, *, user: str, client: str) -> list[str]:
+        """Memories that this user stored with this client and that could not be compared with earlier ones in time, but
+        have been since, in order of arrival."""
+        rows = self._sql.all(
+            # owed_by_client, then the ids of memories, then the key of pending
+            f"""
+            SELECT owed.memory
+            FROM owed
+            JOIN memories ON memories.id = owed.memory
+            WHERE owed.{self._sql.user} = :user
+            AND owed.client = :client
+            AND NOT EXISTS (
+                SELECT 1 FROM pending WHERE {self._sql.hanging.meets("pending", "memories")} AND NOT pending.judged
+            )
+            ORDER BY memories.seq
+            """,
+            user=user,
+            client=client,
+        )
+        return [memory for (memory,) in rows]
+
     def fact(self, key: str) -> str | None:
         """A remembered fact about the store itself: `model`, `origin` …"""
         row = self._sql.settled("SELECT value FROM facts WHERE key = :key", key=key)
@@ -273,11 +343,12 @@ class HistoryChanges(History):
     def _next_number(self, event: Event) -> int:
         if event.space not in self._feeds:
             row = self._sql.one(
-                f"UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events{self._sql.telling}",
-                space=event.space,
+                "UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events", space=event.space
             )
             if row is None:
                 raise SpaceNotFound(f"No space {event.space!r}.")
+            if self._sql.telling:
+                self._sql.all(self._sql.telling, space=event.space)
             number = self._written[event.space] = int(row[0])
         else:
             number = self._feeds[event.space] + 1
@@ -312,11 +383,13 @@ class HistoryChanges(History):
 
     def keep_versions(self, id: str, versions: Sequence[Version]) -> None:
         """Write former states of a memory; those that it has already stay."""
-        columns, _, values = self._sql.hanging
+        columns, of, _ = self._sql.hanging
         self._sql.many(
             f"""
             INSERT INTO versions ({", ".join(columns)}, version, id, snapshot, replaced_at, replaced_by, reason)
-            VALUES ({", ".join(values)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason)
+            SELECT {", ".join(of)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason
+            FROM memories
+            WHERE memories.id = :memory
             ON CONFLICT ({", ".join(columns)}, version) DO NOTHING
             """,
             [
@@ -477,6 +550,19 @@ class HistoryChanges(History):
             f"INSERT INTO result_memories (memory, {', '.join(columns)}) VALUES (:memory, {', '.join(values)})",
             [{"memory": memory, "caller": request.caller, "key": request.key} for memory in dict.fromkeys(memories)],
         )
+
+    def owe(self, id: str, *, user: str, client: str) -> None:
+        """Note that this client was told that its memory is not compared with earlier ones yet."""
+        self._sql.run(
+            f"INSERT INTO owed (memory, {self._sql.user}, client) VALUES (:memory, :user, :client)",
+            memory=id,
+            user=user,
+            client=client,
+        )
+
+    def end_owing(self, *ids: str) -> None:
+        """Note that what these memories were compared with has been told, or is not worth telling any more."""
+        self._sql.many("DELETE FROM owed WHERE memory = :memory", [{"memory": memory} for memory in ids])
 
     def forget_results(self, memory: str) -> None:
         """Forget every result that mentions a memory, which is erased."""

@@ -12,7 +12,9 @@ from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from scrubjay.errors import Conflict
+from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Aside
+from scrubjay.values import codec
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import (
     AccessLevel,
@@ -20,6 +22,7 @@ from scrubjay.values.memory import (
     Context,
     CredentialKind,
     Event,
+    FormerPhrases,
     Kind,
     LinkKind,
     Memory,
@@ -41,8 +44,8 @@ Value = TypeVar("Value")
 # What a memory is read from, in the order `memory_of` takes it apart.
 FIELDS = (
     "seq", "id", "space", "kind", "content", "title", "path", "topic", "category", "tags", "auto_tags", "importance",
-    "confidence", "source", "access_level", "user", "conversation", "session", "metadata", "detail", "flags", "client",
-    "caller", "transport", "dialect", "status", "supersedes", "superseded_by", "expires_at", "valid_from",
+    "confidence", "source", "access_level", "user", "conversation", "session", "metadata", "detail", "flags", "also",
+    "client", "caller", "transport", "dialect", "status", "supersedes", "superseded_by", "expires_at", "valid_from",
     "valid_until", "verified_at", "deleted_at", "recoverable_until", "created_at", "updated_at", "accessed_at",
     "access_count", "version", "hlc", "origin",
 )  # fmt: skip
@@ -51,9 +54,9 @@ FIELDS = (
 def memory_of(row: Row) -> Memory:
     (
         seq, key, space, kind, content, title, path, topic, category, tags, auto_tags, importance, confidence, source,
-        access_level, user, conversation, session, metadata, detail, flags, client, caller, transport, dialect, status,
-        supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at, recoverable_until,
-        created_at, updated_at, accessed_at, access_count, version, hlc, origin,
+        access_level, user, conversation, session, metadata, detail, flags, also, client, caller, transport, dialect,
+        status, supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at,
+        recoverable_until, created_at, updated_at, accessed_at, access_count, version, hlc, origin,
     ) = row  # fmt: skip
     return Memory(
         id=key,
@@ -74,6 +77,7 @@ def memory_of(row: Row) -> Memory:
         metadata={} if metadata == "{}" else json.loads(metadata),
         detail={} if detail == "{}" else json.loads(detail),
         flags=strings(flags),
+        also=strings(also or "[]"),  # versions from before it have none
         provenance=_provenance(client, caller, transport, dialect),
         status=_status[status],
         supersedes=supersedes,
@@ -141,6 +145,7 @@ def columns_of(memory: Memory) -> dict[str, Any]:
         "metadata": as_json(memory.metadata),
         "detail": as_json(memory.detail),
         "flags": as_json(memory.flags),
+        "also": as_json(memory.also),
         "client": memory.provenance.client,
         "caller": memory.provenance.caller,
         "transport": memory.provenance.transport,
@@ -192,11 +197,23 @@ def memory_of_snapshot(snapshot: str) -> Memory:
     return memory_of([fields.get(name) for name in FIELDS])
 
 
-def check_next(memory: Memory, version: int, *, purged: bool) -> None:
-    """:raises Conflict: unless a memory is the next version of the one that is stored"""
-    if memory.version == 1:
+def former_phrases_of(column: str) -> tuple[FormerPhrases, ...]:
+    return tuple(codec.built(FormerPhrases, one) for one in json.loads(column))
+
+
+def rephrased(known: Memory, memory: Memory, change: Change, former: Sequence[FormerPhrases]) -> str:
+    """The column of all phrases that a memory had, once it takes those of another state of the same version."""
+    last = FormerPhrases(
+        also=known.also, replaced_at=change.at, replaced_by=change.user, reason=change.reason, hlc=memory.hlc
+    )
+    return codec.written([*former, last] if known.also != memory.also else former)
+
+
+def check_next(memory: Memory, version: int, *, purged: bool, same: bool = False) -> None:
+    """:raises Conflict: unless a memory is the next version of the one that is stored, or the same one"""
+    if memory.version == 1 and not same:
         raise Conflict(f"The id {memory.id!r} is taken.")
-    if version != memory.version - 1 or purged:
+    if version != memory.version - (not same) or purged:
         raise Conflict(
             f"Memory {memory.id} has changed since it was read.",
             hint="Read it again and repeat the change.",

@@ -175,7 +175,7 @@ class Sql(ABC):
     greatest: str  # the function that gives the greatest of its arguments
     result: Key  # how memories of a kept result name it, told by `:caller` and `:key`
     linked: str  # with a statement that writes a link in place of {}: the same, and a file that names it waits
-    telling: str  # what to return beside the number of a new event, so that whoever listens hears of it
+    telling: str  # a statement after which whoever listens hears of what is written in a `:space`; empty if none is
     each: str  # with a list of texts in place of {list}: its rows, each a `value` and its `place`, from 0
     json: str  # with a column of JSON in place of {}: what `->>` can be asked of
     place: str  # the function that gives the place of a text in another

@@ -337,11 +337,11 @@ class SyncChanges(Sync):
 
     def note_seen(self, id: str, others: Mapping[str, int]) -> None:
         """Let other stores' changes be seen by a memory, each up to this clock value or a later one known already."""
-        columns, _, values = self._sql.hanging
+        columns, of, _ = self._sql.hanging
         self._sql.many(
             f"""
             INSERT INTO ancestry ({", ".join(columns)}, origin, hlc)
-            VALUES ({", ".join(values)}, :origin, :hlc)
+            SELECT {", ".join(of)}, :origin, :hlc FROM memories WHERE memories.id = :memory
             ON CONFLICT ({", ".join(columns)}, origin) DO UPDATE SET
                 hlc = {self._sql.greatest}(ancestry.hlc, excluded.hlc)
             """,

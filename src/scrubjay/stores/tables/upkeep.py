@@ -177,11 +177,11 @@ class UpkeepChanges(Upkeep):
     def await_judgement(self, *ids: str) -> None:
         """Let memories that have their vectors wait for being compared with earlier ones, after what waits for
         vectors."""
-        columns, _, values = self._sql.hanging
+        columns, of, _ = self._sql.hanging
         self._sql.many(
             f"""
             INSERT INTO pending ({", ".join(columns)}, next_part, attempts)
-            VALUES ({", ".join(values)}, :part, 1)
+            SELECT {", ".join(of)}, :part, 1 FROM memories WHERE memories.id = :memory
             ON CONFLICT DO NOTHING
             """,
             [{"memory": memory, "part": ONLY_TO_JUDGE} for memory in ids],

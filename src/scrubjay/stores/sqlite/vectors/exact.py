@@ -32,7 +32,6 @@ from scrubjay.stores.tables.sql import View
 from scrubjay.values.memory import Candidates, Glimpses, Sketch
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
-CHANGE = "SELECT change FROM counters"
 
 Name = TypeVar("Name", str, int)
 
@@ -233,17 +232,20 @@ class ExactIndex(VectorIndex):
             return None if cache is None else cache.cosines(vector, ids)
 
     def _current(self, con: apsw.Connection, dimension: int) -> Cache | None:
-        """The cache as of now; None if the vectors are too many for one."""
+        """The cache as this connection sees the store; None if the vectors are too many for one, or if the connection
+        reads from a snapshot that is older than the cache, which never goes back."""
         cache = self._cache
         if cache is None or cache.dimension != dimension or cache.change != change_of(con):
             with snapshot(con):
-                self._cache = self._refreshed(con, dimension)
+                change = change_of(con)
+                if cache is not None and cache.change > change:
+                    return None
+                self._cache = self._refreshed(con, dimension, change)
         return self._cache
 
-    def _refreshed(self, con: apsw.Connection, dimension: int) -> Cache | None:
-        change = con.execute(CHANGE).get
+    def _refreshed(self, con: apsw.Connection, dimension: int, change: int) -> Cache | None:
         cache = self._cache
-        if cache is None or cache.dimension != dimension or cache.change > change:
+        if cache is None or cache.dimension != dimension:
             [(rows,)] = con.execute(
                 f"SELECT count(*) FROM (SELECT 1 FROM {kept(self.model).table} LIMIT ?)", (self._cached_rows + 1,)
             )

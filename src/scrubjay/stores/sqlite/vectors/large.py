@@ -28,7 +28,7 @@ from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import to_floats
 from scrubjay.stores.sqlite.vectors.cache import AS_DEAR, Cache, memories_of, with_room
-from scrubjay.stores.sqlite.vectors.exact import CHANGE, ExactIndex, VectorIndex, cosines_of, scan
+from scrubjay.stores.sqlite.vectors.exact import ExactIndex, VectorIndex, cosines_of, scan
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import Condition, View, joined
@@ -144,9 +144,10 @@ class Recent(ExactIndex):
         condition = joined(list(conditions(view, restriction)), "AND")
         which = (table.number, view, restriction.states, restriction.kinds, restriction.expired)
         with self._lock:
-            self._current(con, dimension)
-            known = self._passing.pop(which, None) or Passing(table, condition)
-            if restriction.expired is None:  # else it changes by itself
+            cache = self._current(con, dimension)
+            known = None if cache is None else self._passing.pop(which, None)
+            known = known or Passing(table, condition)
+            if cache is not None and restriction.expired is None:  # else it changes by itself
                 self._passing[which] = known
                 if len(self._passing) > MOST_PASSING:
                     del self._passing[next(iter(self._passing))]
@@ -177,10 +178,9 @@ class Recent(ExactIndex):
         cache = self._current(con, dimension)
         return cache if cache is not None and cache.load(con, memories) else None
 
-    def _refreshed(self, con: apsw.Connection, dimension: int) -> Cache | None:
-        change = con.execute(CHANGE).get
+    def _refreshed(self, con: apsw.Connection, dimension: int, change: int) -> Cache | None:
         cache = self._cache
-        if cache is None or cache.dimension != dimension or cache.change > change:
+        if cache is None or cache.dimension != dimension:
             cache = Cache(dimension, RECENT_ROWS, self.model)
             self._passing.clear()
         else:

@@ -1,0 +1,94 @@
+"""A flagged memory is given to whoever asks for it, and to nobody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrubjay.values.memory import Filter, Query, Verdict, Weights
+from tests.engine.trust_texts import POISON, SECRETS
+
+NOTES = [
+    "Our Postgres version is 16",
+    "The cluster runs in Frankfurt",
+    "Deploys happen on Tuesday",
+    "The Kubernetes ingress is nginx",
+]
+
+
+def store_notes(jay):
+    for text in NOTES:
+        jay.store(text)
+    return jay.store(f"Our GitHub token: {SECRETS['github']}").memory
+
+
+def pages(jay, question, size, **options):
+    """Every page of a question, and the totals that they name."""
+    first = jay.search(Query(text=question, limit=size, **options))
+    found = [
+        jay.search(Query(text=question, limit=size, offset=offset, **options)) for offset in range(0, first.total, size)
+    ]
+    return [[hit.memory.id for hit in page] for page in found], {page.total for page in [first, *found]}
+
+
+@pytest.mark.parametrize("words_only", [False, True])
+def test_a_flagged_memory_is_not_given_for_a_question_that_it_does_not_answer(jay, words_only):
+    secret = store_notes(jay)
+
+    found = jay.search(Query(text="What is our Kubernetes version?", words_only=words_only))
+
+    assert found.hits
+    assert secret.id not in [hit.memory.id for hit in found]
+
+
+def test_it_is_given_for_the_question_that_it_answers_and_to_whoever_names_it(jay):
+    secret = store_notes(jay)
+
+    [first, *_] = jay.search("our GitHub token").hits
+    assert (first.memory.id, first.verdict) == (secret.id, Verdict.STRONG)
+    assert jay.get(secret.id).flags == ("secret",)
+    assert secret.id in [memory.id for memory in jay.list()]
+    assert jay.paths.get("default", secret.path).id == secret.id
+    for named in (Filter(flag="secret"), Filter(ids=frozenset({secret.id}))):
+        assert [hit.memory.id for hit in jay.search("What is our Kubernetes version?", filter=named)] == [secret.id]
+
+
+def test_no_total_and_no_page_shows_that_it_is_there(jay, open_engine):
+    question = "What is our Kubernetes version?"
+    for text in NOTES:
+        jay.store(text)
+    without, totals = pages(jay, question, 2)
+
+    secret = jay.store(f"Our GitHub token: {SECRETS['github']}").memory
+    order = jay.store(POISON[0]).memory
+    found, totals_with = pages(jay, question, 2)
+
+    assert totals_with == totals
+    assert [len(page) for page in found] == [len(page) for page in without]
+    assert not {secret.id, order.id} & {id for page in found for id in page}
+    by_weights, _ = pages(jay, question, 2, weights=Weights(order=True))
+    assert not {secret.id, order.id} & {id for page in by_weights for id in page}
+
+
+def test_what_is_left_is_no_surer_than_before(jay):
+    secret = jay.store(f"Our GitHub token: {SECRETS['github']}").memory
+    jay.store("The harbour opens at six")
+    asked = "our version"
+
+    every = jay.search(Query(text=asked, filter=Filter(flag=None, ids=frozenset(m.id for m in jay.list()))))
+    left = jay.search(asked)
+
+    scores = {hit.memory.id: hit.score for hit in every}
+    assert secret.id in scores
+    assert all(hit.score <= scores[hit.memory.id] + 1e-9 for hit in left)
+
+
+def test_a_brief_and_a_hook_never_hold_one(jay):
+    from scrubjay.engine.reminder import reminded
+
+    secret = store_notes(jay)
+    decision = jay.decisions.save("ci", f"The token is {SECRETS['github']}").memory
+
+    for text in (jay.brief().text, reminded(jay, "our GitHub token").text, reminded(jay, "What is our token?").text):
+        assert SECRETS["github"].partition("=")[2] not in text
+        assert secret.id not in text
+        assert decision.id not in text
