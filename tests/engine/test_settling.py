@@ -166,7 +166,7 @@ def test_a_text_that_merely_resembles_another_or_is_not_current_opens_nothing(ja
     first = jay.store("The ferry leaves at nine").memory.id
     jay.store("Gone", expires_at=clock() + timedelta(minutes=1))
     clock.move(minutes=2)
-    jay.bound_to(spaces=("elsewhere",)).store("The ferry leaves at ten")
+    jay.bound_to(spaces=("elsewhere",), only=True).store("The ferry leaves at ten")
     jay.update(first, content="The ferry leaves at ten")
     jay.update(first, content="Gone")
     jay.update(first, content="The ferry leaves at ten", tags=["t"])

@@ -181,7 +181,8 @@ def test_what_does_not_pass_is_asked_once():
 
 MEMORY = {
     "id": "mem_1", "space": "default", "kind": "memory", "content": "Tea", "title": "Tea", "path": "tea",
-    "category": "fact", "tags": [], "auto_tags": [], "also": [], "importance": 0.5, "confidence": 1.0, "source": "explicit",
+    "category": "fact", "tags": [], "auto_tags": [], "also": [], "importance": 0.5, "confidence": 1.0,
+    "source": "explicit",
     "access_level": "shared", "context": {"user_id": "local"}, "metadata": {}, "detail": {}, "flags": [],
     "provenance": {"client": "c", "caller": "local", "transport": "t"}, "status": "active",
     "created_at": "2026-11-15T10:00:00Z", "updated_at": "2026-11-15T10:00:00Z", "accessed_at": "2026-11-15T10:00:00Z",
