@@ -14,7 +14,7 @@ VOCABULARIES = {
     f"{SOURCES}/{file}.py"
     for file in ("engine/conflicts/fact_kinds", "engine/conflicts/reading", "engine/store/categories",
                  "engine/store/enrichment", "text/denials", "text/events", "text/secrets", "text/tokens",
-                 "values/words")
+                 "values/wording", "values/words")
 }  # fmt: skip
 
 # What is found, and what to write instead.

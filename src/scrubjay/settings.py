@@ -73,6 +73,12 @@ class Settings:
     category_mode: str = setting(
         "free", "Whether a category is created when first used or must already exist: free or strict."
     )
+    also_by_client: bool = setting(
+        False, "Ask a client's own model (MCP sampling) for phrases when `remember` is given none: on or off."
+    )
+    also: bool = setting(
+        True, "Let tools offer other words for what is stored or asked (also): on or off; not in config.toml."
+    )
     quota: int = setting(0, "Maximum number of memories per user and space; 0 means no limit.")
     secrets: str = setting(
         "flag", "What happens to text that contains a secret: flag, mask (store it without the secret), refuse or off."
@@ -191,6 +197,8 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
             value = store_address(os.path.expandvars(environ[foreign])) if name == "store" else environ[foreign]
             values[name] = converted(name, value, entry.default, foreign)
         elif name in config:
+            if name == "also":  # read before any file is: see servers/stdio/profile.py
+                raise InvalidInput("also cannot be set in config.toml.", hint="Set SCRUBJAY_ALSO=off.", field="also")
             values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))

@@ -15,8 +15,8 @@ from scrubjay.cli.main import main
 VALUES = {"--space": ["work"], "--json": [], "--home": ["elsewhere"], "--debug": []}
 # Commands that work in one space: what they store, find, change, take in or write out is there, or named there.
 IN_ONE_SPACE = {
-    "store", "update", "supersede", "conflicts", "consolidate", "search", "list", "show", "history", "duplicates",
-    "decisions", "forget", "prune", "archive", "export", "import", "mcp", "serve", "settings",
+    "store", "update", "supersede", "conflicts", "consolidate", "tidy", "search", "list", "show", "history",
+    "duplicates", "decisions", "forget", "prune", "archive", "export", "import", "mcp", "serve", "settings",
     "brief", "install", "config", "hook", "tags", "stats", "edit", "open", "undo",
 }  # fmt: skip
 

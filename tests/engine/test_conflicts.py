@@ -77,7 +77,7 @@ def told_of(jay, pairs):
     """What each pair, in a space of its own, gets: a sure hint, a candidate, or nothing."""
     told = {}
     for number, (old, new) in enumerate(pairs):
-        here = jay.bound_to(spaces=(f"pair-{number}",))
+        here = jay.bound_to(spaces=(f"pair-{number}",), only=True)
         here.store(old)
         stored = here.store(new)
         told[old, new] = "sure" if stored.similar else "candidate" if stored.candidates else "nothing"

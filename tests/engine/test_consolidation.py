@@ -63,6 +63,21 @@ def test_all_texts_become_one_with_the_earliest_time_the_highest_importance_and_
     assert done.writer is None
 
 
+@pytest.mark.parametrize("strategy", [Strategy.MERGE_ALL, Strategy.KEEP_PRIMARY])
+def test_what_they_become_is_found_by_the_phrases_of_all(jay, three, strategy):
+    for number, memory in enumerate(three):
+        jay.update(memory.id, also=[f"castellano {number}", "idioma", f"course {number}"])
+
+    primary = three[0].id if strategy is Strategy.KEEP_PRIMARY else None
+    done = jay.consolidation.merge(plan(three, strategy, primary=primary))
+
+    phrases = [f"castellano {number}" for number in range(3)]
+    assert (len(done.memory.also), set(phrases) & set(done.memory.also) >= set(phrases[:1])) == (6, True)
+    assert jay.search("castellano", words_only=True)[0].memory.id == done.memory.id
+    [expected] = jay.parts.embedding.texts([done.memory.embeddable])
+    assert jay.records.cosines(expected, [done.memory.id])[done.memory.id] == pytest.approx(1.0, abs=1e-3)
+
+
 def test_what_is_not_to_be_preserved_is_now_the_mean_and_the_newests(jay, three, clock):
     done = jay.consolidation.merge(plan(three, earliest_time=False, highest_importance=False, all_tags=False))
 

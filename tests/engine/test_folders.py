@@ -118,6 +118,39 @@ def test_tags_are_read_from_the_file(jay, folder, filed, old, new, field, value)
     assert getattr(jay.get(filed), field) == value
 
 
+def test_phrases_are_in_the_file_and_read_from_it(jay, folder, filed):
+    place = file(folder, "project/harbour")
+    assert "also:" not in place.read_text()
+    jay.update(filed, also=["who runs the port?", "pier: four"])
+
+    assert parsed(place.read_bytes()).also == ("who runs the port?", "pier: four")
+    edit(place, 'also: ["who runs the port?", "pier: four"]', "also: [captain, no]")
+    look(jay)
+    assert (jay.get(filed).also, jay.get(filed).version) == (("captain", "no"), 1)
+    assert [hit.memory.id for hit in jay.search("captain")] == [filed]
+    assert jay.curation.undo(filed).memory.also == ("who runs the port?", "pier: four")
+    edit(place, 'also: ["who runs the port?", "pier: four"]\n', "")
+    look(jay)
+    assert jay.get(filed).also == ()
+
+
+def test_another_programs_list_of_that_name_stays_its_own(jay, folder, filed):
+    place = file(folder, "project/harbour")
+    edit(place, "source: ", "also: see the other note\nsource: ")
+    look(jay)
+    jay.update(filed, content="The harbour master is called Ada", also=["captain"])
+
+    assert "also: see the other note\n" in place.read_text()
+    assert place.read_text().count("also:") == 1
+
+
+def test_a_new_file_brings_its_phrases(jay, folder, filed):
+    (folder / "boat.md").write_text("---\ntags: []\nalso: [yacht, berth]\n---\n\nThe Ottilie is moored at pier four\n")
+    look(jay)
+
+    assert jay.search("yacht")[0].memory.also == ("yacht", "berth")
+
+
 def test_expiry_is_read_from_the_file(jay, folder, filed, clock):
     edit(file(folder, "project/harbour"), "source: ", "expires_at: 2020-01-01\nsource: ")
 

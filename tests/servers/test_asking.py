@@ -10,9 +10,11 @@ from mcp import Client
 from mcp.types import CreateMessageResult, TextContent
 
 from scrubjay.dialects.table import find
+from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rate_limits import Limits
 from scrubjay.servers.mcp.server import build_server
+from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, Peer
 from tests.servers.sites import client_of, running
 
@@ -236,3 +238,45 @@ def test_a_streamed_answer_says_how_often_its_caller_may_call(jay):
 
     assert reply.headers["content-type"].startswith("text/event-stream")
     assert (reply.headers["x-ratelimit-limit"], reply.headers["x-ratelimit-remaining"]) == ("100", "99")
+
+
+FACTS = {"facts": [{"content": "The Ottilie is moored at pier four"}, {"content": "Ada bakes", "also": ["baker"]}]}
+PHRASES = {**ANSWER, "content": {"type": "text", "text": "1: berth; yacht harbour"}}
+
+
+def phrases_in(home):
+    with engine_on(SqliteStore(home / "memories.db"), None) as jay:
+        return {memory.content: memory.also for memory in jay.list()}
+
+
+def test_where_a_setting_allows_it_the_clients_model_writes_phrases(tmp_path):
+    with Peer(tmp_path, "--dialect", "scrubjay", SCRUBJAY_ALSO_BY_CLIENT="on") as peer:
+        greeted(peer, sampling={})
+        peer.send("tools/call", {"name": "remember", "arguments": FACTS}, id=100)
+        question = peer.read()
+        peer.write(json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": PHRASES}).encode())
+        assert not peer.read()["result"].get("isError")
+
+    text = question["params"]["messages"][0]["content"]["text"]
+    assert ("pier four" in text, "bakes" in text) == (True, False)
+    assert phrases_in(tmp_path) == {
+        "The Ottilie is moored at pier four": ("berth", "yacht harbour"),
+        "Ada bakes": ("baker",),
+    }
+
+
+def test_if_it_refuses_the_facts_are_kept_without(tmp_path):
+    with Peer(tmp_path, "--dialect", "scrubjay", SCRUBJAY_ALSO_BY_CLIENT="on") as peer:
+        greeted(peer, sampling={})
+        peer.send("tools/call", {"name": "remember", "arguments": FACTS}, id=100)
+        refusal = {"code": -1, "message": "User rejected"}
+        peer.write(json.dumps({"jsonrpc": "2.0", "id": peer.read()["id"], "error": refusal}).encode())
+        assert not peer.read()["result"].get("isError")
+
+    assert phrases_in(tmp_path)["The Ottilie is moored at pier four"] == ()
+
+
+def test_by_default_no_client_is_asked_for_phrases(tmp_path):
+    with Peer(tmp_path, "--dialect", "scrubjay") as peer:
+        greeted(peer, sampling={})
+        assert not peer.call("remember", **FACTS).get("isError")

@@ -54,6 +54,7 @@ REST = {
     "folders create": "cortex.create_store",
     "folders reindex": "native.reindex_store",
     "reembed": "native.reembed",
+    "tidy": "native.tidy",
     "spaces create": "native.create_space",
     "spaces list": "native.list_spaces",
     "spaces grant": "native.grant_space",

@@ -102,7 +102,8 @@ ARCHIVED = Filter(states=frozenset({State.ARCHIVED}))
 def fill(store: Store) -> None:
     """Something of everything that a store keeps."""
     create_spaces(store, "work")
-    first = put(store, some("User lives in Seattle", tags=("home",), auto_tags=("seattle",)), [at_cosine(0.9)])
+    marks = {"tags": ("home",), "auto_tags": ("seattle",), "also": ("hometown",)}
+    first = put(store, some("User lives in Seattle", **marks), [at_cosine(0.9)])
     put(store, replace(first, content="User lives in Austin", title="é\0", version=2), [at_cosine(0.8)])
     both(store, content="東京都に住む", space="work", access_level=AccessLevel.PRIVATE, context=Context(user_id="bob"))
     put(store, some("waits", context=Context(user_id="eve", conversation_id="c1", session_id="s")), (), parts=2)

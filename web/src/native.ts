@@ -1,7 +1,7 @@
 // What the page asks of the server, in the page's words: one function per thing one can do.
 
 import { Refused, ask, get, lines, path, post, patch, remove, useToken } from "./api";
-import type { Hit, Link, Memory, Recall, Verdict, Version } from "./nouns";
+import type { FormerPhrases, Hit, Link, Memory, Recall, Verdict, Version } from "./nouns";
 import { headline, textOf } from "./words";
 
 // --- finding ---------------------------------------------------------------------------------------------------------
@@ -57,6 +57,9 @@ export async function listed(
   return { ...found, hits: found.memories.map((memory) => ({ memory, score: 0 })) };
 }
 
+/** How many current memories have phrases under which they may be looked for. */
+export const phrased = async () => (await get<{ total?: number }>("/api/v1/memories", { phrased: true, limit: 1 })).total ?? 0;
+
 /** All of them, some hundreds at a time. */
 export async function everyListed(wanted: Wanted): Promise<Memory[]> {
   const all: Memory[] = [];
@@ -74,19 +77,20 @@ export async function everyListed(wanted: Wanted): Promise<Memory[]> {
 export interface Whole {
   memory: Memory;
   versions: Version[];
+  phrases: FormerPhrases[];
   links: Link[];
   titles: Record<string, string>;
 }
 
 export async function memory(id: string): Promise<Whole> {
   const { memory } = await get<{ memory: Memory }>(path(id), { deleted: true });
-  const [{ versions }, around] = await Promise.all([
-    get<{ versions: Version[] }>(`${path(memory)}/versions`).catch(none({ versions: [] })),
+  const [{ versions, phrases }, around] = await Promise.all([
+    get<{ versions: Version[]; phrases: FormerPhrases[] }>(`${path(memory)}/versions`).catch(none({ versions: [], phrases: [] })),
     get<{ memories: Memory[]; links: Link[] }>(`${path(memory)}/graph`).catch(none({ memories: [], links: [] })),
   ]);
   const titles = Object.fromEntries(around.memories.map((one) => [one.id, headline(one)]));
   const links = around.links.filter((link) => link.source === memory.id || link.target === memory.id);
-  return { memory, versions, links, titles };
+  return { memory, versions, phrases, links, titles };
 }
 
 /** What a forgotten memory has none of. */
@@ -121,8 +125,8 @@ export const forgetMentions = () => mentions.clear();
 
 export const shownTo = async (id: string) => (await get<{ recalls: Recall[] }>(`${path(id)}/shown`)).recalls;
 
-export async function store(content: string, tags: string[]): Promise<Memory> {
-  return (await post<{ memory: Memory }>("/api/v1/memories", { content, tags, source: "explicit" })).memory;
+export async function store(content: string, tags: string[], also: string[]): Promise<Memory> {
+  return (await post<{ memory: Memory }>("/api/v1/memories", { content, tags, also, source: "explicit" })).memory;
 }
 
 export const revise = (memory: Memory, fields: Record<string, unknown>) => patch(path(memory), fields, memory.version);

@@ -11,6 +11,7 @@ export interface Memory {
   category: string;
   tags: string[];
   auto_tags: string[];
+  also: string[];
   importance: number;
   confidence: number;
   source: string;
@@ -35,6 +36,7 @@ export interface Memory {
 
 export interface Explanation {
   words: string[];
+  wordings: string[];
   word_score: number;
   cosine?: number;
   similarity: number;
@@ -64,6 +66,14 @@ export interface Link {
 export interface Version {
   id: string;
   memory: Memory;
+  replaced_at: string;
+  replaced_by: string;
+  reason?: string;
+}
+
+/** Phrases that a memory had before they alone were changed. */
+export interface FormerPhrases {
+  also: string[];
   replaced_at: string;
   replaced_by: string;
   reason?: string;

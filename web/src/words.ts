@@ -35,8 +35,8 @@ export function size(bytes: number): string {
 /** "3 memories", "1 memory". */
 export const many = (number: number, one: string, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
 
-/** What is written separated by commas. */
-export const separated = (text: string) => text.split(",").map((piece) => piece.trim()).filter(Boolean);
+/** What is written separated by commas, or another sign. */
+export const separated = (text: string, sign = ",") => text.split(sign).map((piece) => piece.trim()).filter(Boolean);
 
 const ENOUGH = 1000; // characters, to find a first sentence
 

@@ -28,6 +28,7 @@ SECTIONS = {
         "suggestions": "List what hooks suggest to remember; accept or drop it.",
         "conflicts": "List memories that a newer one may have outdated, or resolve them.",
         "consolidate": "Merge several related memories into one.",
+        "tidy": "Let a language model write phrases to find memories by.",
     },
     "Find": {
         "brief": "Show what an agent should know at the start of a session.",

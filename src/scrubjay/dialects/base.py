@@ -27,7 +27,17 @@ from scrubjay.engine.engine import Notices
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import Memory, Prompt, Provenance, random_suffix
+from scrubjay.values.memory import (
+    MAX_PHRASE,
+    MAX_PHRASES,
+    MAX_WORDING,
+    MAX_WORDINGS,
+    Memory,
+    Prompt,
+    Provenance,
+    random_suffix,
+)
+from scrubjay.values.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker
@@ -130,6 +140,7 @@ class Operation:
     listed: bool = True  # advertised without --extras
     accepts: Schema | None = None  # a wider schema than the advertised one, where old spellings are accepted
     asks: bool = False  # may ask the client's own language model
+    may_ask: bool = False  # could do so, where a setting allows it
     reach: Reach = Reach.MEMORY
     route: Route | None = None  # in addition to POST /api/{dialect}/{name}
     earlier: Route | None = None  # where clients of a predecessor look for it
@@ -425,6 +436,13 @@ text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "int
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
 NOTICES = array(text(), description="What was not done in time, and what came of it since; it quotes stored data.")
 DEGRADED = text("Present when only words are used for all or many memories, with the reason.")
+# Optional beside what a dialect's paper defines, as `also`, wherever something is stored or asked.
+PHRASES = array(
+    text(minLength=1, maxLength=MAX_PHRASE),
+    maxItems=MAX_PHRASES,
+    description=f"{PHRASES_ASKED} {LANGUAGES_ASKED}",
+)
+WORDINGS = array(text(minLength=1, maxLength=MAX_WORDING), maxItems=MAX_WORDINGS, description=WORDINGS_ASKED)
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 
 
@@ -447,6 +465,11 @@ def left_out(count: int) -> Body:
 def present(**fields: Any) -> Body:
     """The fields of a reply that are not None; times, enums and our own values as JSON."""
     return {name: plain(value) for name, value in fields.items() if value is not None}
+
+
+def phrases_in(args: Body) -> tuple[str, ...]:
+    """The other words that a caller has given."""
+    return tuple(args.get("also", ()))
 
 
 def either(ok: Schema, error: Schema) -> Schema:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
+    PHRASES,
     Body,
     Dialect,
     Resource,
@@ -24,6 +25,7 @@ from scrubjay.dialects.base import (
     flag,
     integer,
     object_schema,
+    phrases_in,
     present,
     record,
     served,
@@ -256,7 +258,10 @@ def sentence(body: Body) -> str:
 @cortex.writes(
     "Add a memory",
     says=sentence,
-    takes=takes({"path": PATH, "content": CONTENT, "tags": TAGS, "expires_at": EXPIRY}, required=("path", "content")),
+    takes=takes(
+        {"path": PATH, "content": CONTENT, "tags": TAGS, "expires_at": EXPIRY, "also": PHRASES},
+        required=("path", "content"),
+    ),
     gives=WRITTEN,
 )
 def add_memory(engine: Engine, args: Body) -> Body:
@@ -268,6 +273,7 @@ def add_memory(engine: Engine, args: Body) -> Body:
         args["content"],
         tags=args.get("tags", ()),
         expires_at=parse_time(args["expires_at"], field="expires_at") if "expires_at" in args else None,
+        also=phrases_in(args),
     )
     return written(placed, f"Memory created at {placed.memory.path}")
 
@@ -293,6 +299,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
             "tags": {**TAGS, "description": "Replace the tags; an empty list clears them"},
             "expires_at": EXPIRY,
             "clear_expiry": flag("Remove the expiry date", default=False),
+            "also": PHRASES,
         },
         required=("path",),
     ),
@@ -300,7 +307,7 @@ def get_memory(engine: Engine, args: Body) -> Body:
 )
 def update_memory(engine: Engine, args: Body) -> Body:
     """Modifies memory content or metadata. Omitted fields do not change; the earlier version is kept."""
-    fields: Body = {name: args[name] for name in ("content", "tags") if name in args}
+    fields: Body = {name: args[name] for name in ("content", "tags", "also") if name in args}
     if "expires_at" in args:
         fields["expires_at"] = parse_time(args["expires_at"], field="expires_at")
     if args.get("clear_expiry"):

@@ -8,6 +8,8 @@ from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
     NOTICES,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     array,
@@ -16,6 +18,7 @@ from scrubjay.dialects.base import (
     integer,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     served,
@@ -174,6 +177,7 @@ CHECKPOINT_FIELDS = ("summary", "next_steps", "open_files")
             "summary": SUMMARY,
             "next_steps": NEXT_STEPS,
             "open_files": OPEN_FILES,
+            "also": PHRASES,
         },
     ),
     gives=SAVED,
@@ -197,6 +201,7 @@ def save(engine: Engine, args: Body) -> Body:
                 default="all",
             ),
             "limit": LIMIT,
+            "also": WORDINGS,
         }
     ),
     gives=FOUND,
@@ -206,7 +211,7 @@ def search(engine: Engine, args: Body) -> Body:
     query, limit, kind = args.get("query", ""), int(args.get("limit", 10)), args.get("type", "all")
     kinds = {} if kind == "all" else {"kinds": (Kind(kind),)}
     if not is_blank(query):
-        found = engine.decisions.search(query, limit=limit, **kinds)
+        found = engine.decisions.search(query, also=phrases_in(args), limit=limit, **kinds)
     else:
         found = engine.decisions.recent(limit=limit, **kinds)
     results = [shortened(shown(row), but=query.strip().lower()) for row in found.rows]
@@ -286,13 +291,20 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
 
 @extras.writes(
     "Save a decision",
-    takes=record({"topic": TOPIC, "decision": DECISION, "reasoning": REASONING}, optional={"confidence": CONFIDENCE}),
+    takes=record(
+        {"topic": TOPIC, "decision": DECISION, "reasoning": REASONING},
+        optional={"confidence": CONFIDENCE, "also": PHRASES},
+    ),
     gives=SAVED,
 )
 def save_decision(engine: Engine, args: Body) -> Body:
     """Save a decision. The same as `save` with type 'decision'."""
     saved = engine.decisions.save(
-        args["topic"], args["decision"], reasoning=args["reasoning"], confidence=float(args.get("confidence", 0.5))
+        args["topic"],
+        args["decision"],
+        reasoning=args["reasoning"],
+        confidence=float(args.get("confidence", 0.5)),
+        also=phrases_in(args),
     )
     name = saved.memory.name
     body: Body = {
@@ -331,13 +343,16 @@ def save_decision(engine: Engine, args: Body) -> Body:
 
 @extras.writes(
     "Save a checkpoint",
-    takes=record({"summary": SUMMARY}, optional={"next_steps": NEXT_STEPS, "open_files": OPEN_FILES}),
+    takes=record({"summary": SUMMARY}, optional={"next_steps": NEXT_STEPS, "open_files": OPEN_FILES, "also": PHRASES}),
     gives=SAVED,
 )
 def save_checkpoint(engine: Engine, args: Body) -> Body:
     """Save a checkpoint. The same as `save` with type 'checkpoint'."""
     saved = engine.decisions.checkpoint(
-        args["summary"], next_steps=args.get("next_steps"), open_files=args.get("open_files", ())
+        args["summary"],
+        next_steps=args.get("next_steps"),
+        open_files=args.get("open_files", ()),
+        also=phrases_in(args),
     )
     return {
         "success": True,
@@ -349,21 +364,23 @@ def save_checkpoint(engine: Engine, args: Body) -> Body:
 
 
 @extras.reads(
-    "Recall a topic's decisions", takes=record({"topic": text(minLength=1)}, optional={"limit": LIMIT}), gives=FOUND
+    "Recall a topic's decisions",
+    takes=record({"topic": text(minLength=1)}, optional={"limit": LIMIT, "also": WORDINGS}),
+    gives=FOUND,
 )
 def recall_decision(engine: Engine, args: Body) -> Body:
     """Recall what was decided on a topic. The same as `search` with the topic as its query."""
-    return search(engine, {"query": args["topic"], "limit": args.get("limit", 10), "type": "decision"})
+    return search(engine, {**args, "query": args["topic"], "type": "decision"})
 
 
 @extras.reads(
     "Find decisions for a question",
-    takes=record({"question": text(minLength=1)}, optional={"limit": LIMIT}),
+    takes=record({"question": text(minLength=1)}, optional={"limit": LIMIT, "also": WORDINGS}),
     gives=FOUND,
 )
 def suggest_decision(engine: Engine, args: Body) -> Body:
     """Find earlier decisions that are relevant to a question. The same as `search` with the question as its query."""
-    return search(engine, {"query": args["question"], "limit": args.get("limit", 10), "type": "decision"})
+    return search(engine, {**args, "query": args["question"], "type": "decision"})
 
 
 @extras.reads("List recent decisions", takes=object_schema({"limit": LIMIT}), gives=FOUND)
@@ -399,7 +416,7 @@ def given(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], forei
         raise InvalidInput(
             f"A {args['type']} has no {' or '.join(wrong)}.", hint=f"It takes {', '.join(fields)}.", field=wrong[0]
         )
-    return {name: value for name, value in args.items() if name in (*fields, "confidence")}
+    return {name: value for name, value in args.items() if name in (*fields, "confidence", "also")}
 
 
 def shown(row: Row) -> Body:

@@ -9,6 +9,8 @@ from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
     NOTICES,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     array,
@@ -17,6 +19,7 @@ from scrubjay.dialects.base import (
     integer,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     served,
@@ -152,6 +155,7 @@ STORE = record(
             enum=["explicit", "extracted"],
             default="extracted",
         ),
+        "also": PHRASES,
     },
 )
 STORE_IN_BOTH_SPELLINGS = {**STORE, "properties": {**STORE["properties"], "source": text(enum=list(SOURCES))}}
@@ -185,6 +189,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
             content=args["content"],
             confidence=float(args.get("confidence", 1.0)),
             source=SOURCES[args.get("source", "extracted")],
+            also=phrases_in(args),
         )
     )
     action = next(
@@ -230,7 +235,10 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
     "Search memories",
     takes=record(
         {"query": text("Natural language search query", minLength=1)},
-        optional={"limit": integer("Maximum number of results to return", minimum=1, maximum=20, default=5)},
+        optional={
+            "limit": integer("Maximum number of results to return", minimum=1, maximum=20, default=5),
+            "also": WORDINGS,
+        },
     ),
     gives=either(
         record(
@@ -242,7 +250,7 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
 )
 def search_memories(engine: Engine, args: Body) -> Body:
     """Search for relevant memories based on a query. Automatically filters out superseded memories."""
-    hits = engine.search(Query(text=args["query"], limit=int(args.get("limit", 5))))
+    hits = engine.search(Query(text=args["query"], also=phrases_in(args), limit=int(args.get("limit", 5))))
     memories = [{**shown(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
     return {"memories": memories, **present(degraded=hits.degraded)}
 

@@ -32,6 +32,7 @@ from scrubjay.values.memory import (
     Caller,
     Filter,
     Forgotten,
+    FormerPhrases,
     Hits,
     Kind,
     Link,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.lifecycle.bulk import Bulk
     from scrubjay.engine.lifecycle.consolidation import Consolidation
     from scrubjay.engine.lifecycle.curation import Curation
+    from scrubjay.engine.lifecycle.tidying import Tidying
     from scrubjay.engine.parts import Parts
     from scrubjay.engine.statistics import Statistics, StatsQuery
     from scrubjay.engine.sync.run import Syncing
@@ -723,6 +725,11 @@ class Engine:
         former = since if memory.content else [*since, *self.cold_storage.history(memory)]
         return self.ledger.versions_seen(self.records, former)
 
+    def former_phrases(self, id: str) -> Sequence[FormerPhrases]:
+        """The phrases that a memory had before, newest first: those that were changed alone, which makes no version."""
+        memory = self.ledger.seen(self.records, id, deleted=True, elsewhere=True)
+        return self.records.history.former_phrases(memory.id)[::-1]
+
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
         return self.ledger.links_seen(self.records, [self.get(id).id])
@@ -805,6 +812,13 @@ class Engine:
         from scrubjay.engine.lifecycle.bulk import Bulk
 
         return Bulk(self)
+
+    @property
+    def tidying(self) -> Tidying:
+        """Phrases for memories that have none."""
+        from scrubjay.engine.lifecycle.tidying import Tidying
+
+        return Tidying(self)
 
     @property
     def curation(self) -> Curation:

@@ -49,6 +49,7 @@ KINDS: dict[str, Run | str] = {
     "backup": "scrubjay.engine.upkeep.tasks:run_backup",
     "reembed": "scrubjay.engine.upkeep.tasks:run_reembed",
     "rebuild": "scrubjay.engine.upkeep.tasks:run_rebuild",
+    "phrases": "scrubjay.engine.lifecycle.tidying:run",
 }
 
 

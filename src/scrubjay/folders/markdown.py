@@ -4,6 +4,7 @@
     created_at: 2026-11-15T10:00:00.000Z
     updated_at: 2026-11-15T10:00:00.000Z
     tags: ["api"]
+    also: ["rate limit"]                phrases under which someone may look for it
     source: mcp
     id: mem_4k2j9x0a7b1c
     type: memory
@@ -15,8 +16,8 @@
 
     The API allows 60 requests a minute.
 
-Text, tags, expiry and title are read back; the rest is for people and for recognising a renamed file. A file without
-front matter is a memory too: its title is the first heading, its tags are the #tags in its text.
+Text, tags, phrases, expiry and title are read back; the rest is for people and for recognising a renamed file. A file
+without front matter is a memory too: its title is the first heading, its tags are the #tags in its text.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Any
 
 from scrubjay.errors import FileDamaged, InvalidInput
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Category, Kind
+from scrubjay.values.memory import MAX_PHRASE, MAX_PHRASES, Category, Kind
 from scrubjay.values.times import iso, parse_time
 
 MAX_HEAD = 8_192  # characters of front matter
@@ -45,10 +46,11 @@ NOT_PLAIN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "
 
 CATEGORIES = tuple(str(category) for category in Category)
 TIMES = ("created_at", "updated_at", "expires_at")
+LISTS = ("tags", "also")
 TEXTS = ("source", "id", "type", "topic", "access_level")
 MORE = ("title", "category", "outcome", "outcome_reason")  # whatever they contain, the file is still valid
 LINKS = ("superseded_by", "related", "supersedes", "builds_on", "debates", "synthesizes", "consolidated_from")
-OURS = (*TIMES, "tags", *TEXTS, *MORE, *LINKS)
+OURS = (*TIMES, *LISTS, *TEXTS, *MORE, *LINKS)
 KINDS = tuple(str(kind) for kind in Kind)
 
 
@@ -61,6 +63,7 @@ class Document:
     updated_at: datetime | None = None
     expires_at: datetime | None = None
     tags: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     source: str | None = None
     id: str | None = None
     type: str | None = None
@@ -128,6 +131,8 @@ def rendered(document: Document) -> bytes:
     theirs = {match[1] for match in KEY.finditer(document.above + document.others)}
     lines = [f"{name}: {iso(at)}" for name in TIMES[:2] if (at := getattr(document, name)) is not None]
     lines.append(f"tags: [{', '.join(map(_quoted, document.tags))}]")
+    if document.also and "also" not in theirs:
+        lines.append(f"also: [{', '.join(map(_quoted, document.also))}]")
     if "source" not in theirs:
         lines.append(f"source: {_scalar(document.source or 'file')}")
     if document.expires_at is not None:
@@ -180,6 +185,8 @@ def _read_head(head: str) -> dict[str, Any]:
         if value is not None and not theirs and (name == "access_level" or (isinstance(value, str) and value.strip())):
             read[name] = _text(value, name)
     read["tags"] = _tags(given.get("tags"))
+    if "also" in given and "also" not in strangers:
+        read["also"] = tuple(given["also"])
     if isinstance(title := given.get("title"), str) and title.strip():
         read["title"] = " ".join(title.split())[:LONGEST_TITLE]
     if given.get("category") in CATEGORIES:
@@ -215,7 +222,7 @@ def _mapping(head: str) -> dict[Any, Any]:
         return {}
     if not isinstance(value, dict):
         raise FileDamaged("Its front matter is not a mapping.")
-    return value | {key.value: _as_written(part) for key, part in node.value if key.value in ("tags", "title", *TEXTS)}
+    return value | {key.value: _as_written(part) for key, part in node.value if key.value in (*LISTS, "title", *TEXTS)}
 
 
 def _as_written(node: Any) -> Any:
@@ -253,6 +260,7 @@ def _strangers(given: Mapping[Any, Any]) -> list[Any]:
     named = isinstance(given.get("id"), str) and given["id"].startswith("mem_")
     mine = kind in KINDS or named
     own = {
+        "also": _are_phrases(given.get("also")),
         "category": given.get("category") in CATEGORIES,
         "id": named or (mine and "id" in behind and isinstance(given["id"], str)),
         "type": kind in KINDS,
@@ -264,6 +272,12 @@ def _strangers(given: Mapping[Any, Any]) -> list[Any]:
         **{key: mine and key in behind for key in LINKS},
     }
     return [key for key in keys if key not in OURS or (given[key] is not None and not own.get(key, True))]
+
+
+def _are_phrases(value: object) -> bool:
+    """Whether it is a list that a memory can have; other programs have lists of the same name."""
+    fits = isinstance(value, list) and len(value) <= MAX_PHRASES
+    return fits and all(isinstance(one, str) and 0 < len(one.strip()) <= MAX_PHRASE for one in value)  # type: ignore[attr-defined]
 
 
 def _written(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> str:

@@ -12,13 +12,14 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
 
 from scrubjay.dialects.base import Body, Dialect, Pieces, Reply, Stream, name_request
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, Internal, InvalidInput, RateLimited, TimedOut
-from scrubjay.servers.stdio.profile import served_name
+from scrubjay.servers.stdio.profile import served_name, without_also
 from scrubjay.servers.workers import Workers
 from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
@@ -172,6 +173,21 @@ class Served:
     dialect: Dialect
     operation: str
     prefix: str  # before the operation's name, where several dialects are served
+
+
+def offered(dialect: Dialect, *, also: bool, by_client: bool = False) -> Dialect:
+    """The dialect as it is served; without `also` with the schemas of its paper alone. `by_client` lets operations that
+    store facts ask the client's model for phrases."""
+    if also and not by_client:
+        return dialect
+    if also:
+        asking = {name: replace(one, asks=one.asks or one.may_ask) for name, one in dialect.operations.items()}
+        return replace(dialect, operations=asking)
+    operations = {
+        name: replace(one, takes=without_also(one.takes), accepts=without_also(one.accepts))
+        for name, one in dialect.operations.items()
+    }
+    return replace(dialect, operations=operations)
 
 
 def served_tools(dialects: Sequence[Dialect]) -> dict[str, Served]:

@@ -276,7 +276,7 @@ class NewMemory:
     topic: str | None = None
     category: Category | None = None
     tags: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()  # phrases under which somebody may look for it
+    also: tuple[str, ...] = ()  # phrases under which someone may look for it
     importance: float | None = None
     confidence: float = 1.0
     source: Source = Source.EXTRACTED
@@ -310,7 +310,7 @@ class Memory:
     category: Category
     tags: tuple[str, ...] = ()  # what a client gave
     auto_tags: tuple[str, ...] = ()  # what intake found
-    also: tuple[str, ...] = ()  # phrases under which somebody may look for it; never shown as its text
+    also: tuple[str, ...] = ()  # phrases under which someone may look for it; never shown as its text
     importance: float
     confidence: float = 1.0
     source: Source = Source.EXTRACTED
@@ -624,6 +624,7 @@ class Filter:
     caller: str | None = None  # provenance
     transport: str | None = None  # provenance
     flag: str | None = None  # secret, instruction; any: whatever is flagged
+    phrased: bool | None = None  # whether it has phrases (`also`)
     topic: str | None = None  # however it is spelt: see `topic_key`
     path_prefix: str | None = None  # a folder: itself and everything below
     ids: frozenset[str] | None = None

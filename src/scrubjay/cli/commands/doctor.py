@@ -245,6 +245,7 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         yield from integrity(checkup, deep=deep)
         yield from lost(opened)
         yield from counts(checkup)
+        yield phrased(opened)
         yield from archive_place(settings, opened)
         yield from clock(opened)
         if deep:
@@ -301,6 +302,17 @@ def lost(opened: Store) -> Iterator[Finding]:
     if noticed := opened.history.fact(LOST):
         found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy replaced it."
         yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. To dismiss this: {REBUILD}")
+
+
+def phrased(opened: Store) -> Finding:
+    """How many memories have other words to be found by."""
+    from scrubjay.engine.access import EVERYTHING
+    from scrubjay.values.memory import Filter
+    from scrubjay.values.times import utc_now
+
+    total, phrased = (opened.count(Filter(phrased=one), EVERYTHING, now=utc_now()) for one in (None, True))
+    do = "An agent writes them with its prompt `tidy`" if phrased < total else ""
+    return Finding(OK, "phrases", f"{phrased:,} of {total:,} current memories have phrases (also).", do)
 
 
 def counts(checkup: Checkup) -> Iterator[Finding]:

@@ -10,11 +10,11 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.ids import meant
 from scrubjay.cli.output import Cell, print_json, print_table, safe, tell_same
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import Memory, Version
+from scrubjay.values.memory import FormerPhrases, Memory, Version
 
 TOLD = (
     "content", "title", "tags", "category", "importance", "confidence", "access_level", "expires_at", "metadata",
-    "status", "superseded_by", "supersedes", "valid_from", "valid_until", "verified_at", "path",
+    "status", "superseded_by", "supersedes", "valid_from", "valid_until", "verified_at", "path", "also",
 )  # fmt: skip
 NAMES = ("supersedes", "superseded_by")  # of other memories
 
@@ -37,15 +37,17 @@ def history(session: Session, id: str, restore: int | None) -> None:
     with session.engine(meaning=restore is not None, known_space=True) as engine:
         named = meant(engine, id, session)
         memory = engine.get(named, deleted=True) if restore is None else engine.restore_version(named, restore)
-        former = engine.history(memory.id)
+        former, phrases = engine.history(memory.id), engine.former_phrases(memory.id)
         same = {} if restore is None else engine.same_as(memory.id)
     if session.as_json:
-        print_json({"current": memory, "former": list(former)})
+        print_json({"current": memory, "former": list(former), "phrases": list(phrases)})
     elif restore is not None:
         click.echo(f"{safe(memory.id)} restored to version {restore}; it is now at version {memory.version}.")
         tell_same(same, session)
     else:
         print_table(("version", "since", "changed", "by", "reason", "memory"), list(rows(memory, former)))
+        if phrases:
+            print_table(("also until", "by", "reason", "phrases"), [row_of(one) for one in phrases])
 
 
 def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[Cell, ...]]:
@@ -60,6 +62,10 @@ def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[Cell, ...]
             (before.reason or "") if before else "",
             state.text,
         )
+
+
+def row_of(one: FormerPhrases) -> tuple[Cell, ...]:
+    return (one.replaced_at, one.replaced_by, one.reason or "", "; ".join(one.also) or "none")
 
 
 def changed(before: Memory, after: Memory) -> list[str]:

@@ -36,10 +36,12 @@ from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
     examples="""
     scrubjay search "Where does the user live?"
     scrubjay search --words "port 8080" --since 30d --explain
+    scrubjay search "What heats the house?" --also "boiler model" --also "heating"
     scrubjay search deployment --space auto --json
     """,
 )
 @click.argument("query")
+@click.option("--also", multiple=True, metavar="TEXT", help="Another wording of the question; repeat up to four times.")
 @click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=10, help="Maximum number to show. Default: 10.")
 @click.option("--words", is_flag=True, help="Search by words only: fast, and without a model.")
 @click.option("--explain", is_flag=True, help="Show why each was found.")
@@ -47,7 +49,16 @@ from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
 @filter_options
 @click.pass_obj
 def search(
-    session: Session, /, *, query: str, limit: int, words: bool, explain: bool, all_states: bool, **filters: Any
+    session: Session,
+    /,
+    *,
+    query: str,
+    also: tuple[str, ...],
+    limit: int,
+    words: bool,
+    explain: bool,
+    all_states: bool,
+    **filters: Any,
 ) -> None:
     """Find memories by meaning and by words, best first.
 
@@ -55,8 +66,9 @@ def search(
     """
     which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
     with session.engine(meaning=not words, known_space=True) as engine:
+        asked = Query(text=query, also=also, limit=limit, filter=which, words_only=words, explain=explain)
         with waiting("Searching"):
-            found = engine.search(Query(text=query, limit=limit, filter=which, words_only=words, explain=explain))
+            found = engine.search(asked)
         if found.degraded and session.as_json:  # beside the list, which is all that standard output has
             click.echo(json.dumps({"degraded": found.degraded, "partly": found.partly}, ensure_ascii=False), err=True)
         elif found.degraded:
@@ -73,7 +85,9 @@ def search(
             print_json(found.hits)
         elif found.hits:
             doubts = engine.doubts([hit.memory for hit in found])
-            rows = [(*row(hit, query, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found]
+            rows = [
+                (*row(hit, asked.joined, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found
+            ]
             print_listed(("score", "id", "memory", "tags", "stored", "state", "why", "space"), rows)
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
@@ -125,5 +139,6 @@ def reason(hit: Hit) -> str:
         return ""
     words = " ".join(explanation.words) or "none"
     meaning = "" if explanation.cosine is None else f"; meaning {explanation.similarity:.2f}"
+    wordings = "".join(f"; also {wording!r}" for wording in explanation.wordings)
     boosts = "".join(f"; {name} {value:+.2f}" for name, value in explanation.boosts.items())
-    return f"{MEANT[hit.verdict]}; words: {words} ({explanation.word_score:.2f}){meaning}{boosts}"
+    return f"{MEANT[hit.verdict]}; words: {words} ({explanation.word_score:.2f}){wordings}{meaning}{boosts}"

@@ -91,6 +91,7 @@ def facts(memory: Memory) -> Iterator[tuple[str, Cell]]:
         "kind": memory.kind if memory.kind != "memory" else "",
         "category": memory.category,
         "tags": ", ".join(memory.tags),
+        "also": "; ".join(memory.also),
         "found tags": ", ".join(memory.auto_tags),
         "flags": ", ".join(memory.flags),
         "importance": f"{memory.importance:g}",

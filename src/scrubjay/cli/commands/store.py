@@ -20,12 +20,19 @@ from scrubjay.values.memory import Memory, Stored
     cls=Command,
     examples="""
     scrubjay store "User moved to Austin" --tag home
+    scrubjay store "The boiler is a Vaillant ecoTEC" --also "heating" --also "which model is it?"
     scrubjay store "The demo runs on port 8080" --expires 30d --category context
     git log -1 --format=%B | scrubjay store -
     """,
 )
 @click.argument("text")
 @click.option("--tag", "tags", multiple=True, help="A tag; repeat for several.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="PHRASE",
+    help="A phrase to find it by; repeat up to six times.",
+)
 @click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}. Default: found in the text.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1. Default: found in the text.")
 @click.option(

@@ -28,6 +28,13 @@ from scrubjay.cli.texts import given_text
 @click.option("--title", help="The new title.")
 @click.option("--tag", "tags", multiple=True, help="A tag to add; repeat for several.")
 @click.option("--untag", "untags", multiple=True, metavar="TAG", help="A tag to remove.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="PHRASE",
+    help="A phrase under which someone may look for it; repeat it for all of them. They replace the earlier ones.",
+)
+@click.option("--no-also", is_flag=True, help="Let it have no such phrases.")
 @click.option("--category", type=CATEGORIES, metavar="NAME", help=f"One of {NAMES}.")
 @click.option("--importance", type=click.FloatRange(0, 1), help="From 0 to 1.")
 @click.option(
@@ -44,11 +51,15 @@ def update(
     content: str | None,
     tags: tuple[str, ...],
     untags: tuple[str, ...],
+    also: tuple[str, ...],
+    no_also: bool,
     no_expiry: bool,
     reason: str | None,
     **given: Any,
 ) -> None:
     """Update a memory; the earlier version stays in the history.
+
+    New phrases alone make no version; `undo` takes them back.
 
     If the fact itself has changed, store the new one and `supersede` the old: then both can be found.
     """
@@ -57,14 +68,18 @@ def update(
     fields = {name: value for name, value in given.items() if value is not None}
     if no_expiry:
         fields["expires_at"] = None
+    if also and no_also:
+        raise click.UsageError("--also and --no-also cannot be combined.")
+    if also or no_also:
+        fields["also"] = also
     if content is not None:
         fields["content"] = given_text(content)
     if not fields and not tags and not untags:
-        raise click.UsageError("Nothing to update: pass --content, --tag, --importance … (see --help).")
+        raise click.UsageError("Nothing to update: pass --content, --tag, --also, --importance … (see --help).")
     from scrubjay.engine.store.intake import TagChange
 
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
-    with session.engine(meaning=content is not None, known_space=True) as engine:
+    with session.engine(meaning="content" in fields or "also" in fields, known_space=True) as engine:
         memory = engine.revise(meant(engine, id, session), tag_change=retag, reason=reason, **fields).memory
         same = engine.same_as(memory.id) if content is not None else {}
     show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)

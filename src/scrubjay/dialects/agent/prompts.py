@@ -48,6 +48,16 @@ def review_conflicts(engine: Engine, _args: Mapping[str, str]) -> str:
     )
 
 
+def tidy(engine: Engine, _args: Mapping[str, str]) -> str:
+    text = replies.untidy(engine.tidying.waiting(), engine.now()).text
+    return (
+        "Put memory in order. Give each of these memories other words with the revise tool: the general term, the "
+        "question it answers, synonyms, the everyday word; of a text that is not in English some in English, too. "
+        "Settle open pairs where it is clear; ask me where it is not. Then call recent with tidy for the next ones, "
+        f"until none is left or I stop you.\n\n{text}"
+    )
+
+
 PROMPTS = (
     UserPrompt(
         name="remember",
@@ -66,6 +76,12 @@ PROMPTS = (
     ),
     UserPrompt(
         name="brief", title="Brief this session", description="Put what memory holds into this session", say=brief
+    ),
+    UserPrompt(
+        name="tidy",
+        title="Tidy up memory",
+        description="Give memories other words to be found by, and settle open pairs",
+        say=tidy,
     ),
     UserPrompt(
         name="review_conflicts",

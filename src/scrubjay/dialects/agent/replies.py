@@ -24,6 +24,7 @@ from scrubjay.values.times import ago
 
 if TYPE_CHECKING:
     from scrubjay.engine.brief import Brief
+    from scrubjay.engine.lifecycle.tidying import Untidy
     from scrubjay.values.memory import OpenConflict
 
 HEAD = 90  # tokens that are set aside for what is said around the memories
@@ -367,11 +368,30 @@ def open_pairs(pairs: Sequence[OpenConflict], now: datetime) -> Reply:
     return Reply({"open": told, "left_out": 0}, fixed_text="\n".join(lines))
 
 
+def untidy(found: Untidy, now: datetime) -> Reply:
+    """The newest memories without phrases, and open pairs, each with the call that puts it in order."""
+    pairs = open_pairs(found.conflicts, now)
+    body: Body = {"memories": [body_of(one, now, clipped(one.shown_text, 4 * OPENING)) for one in found.memories]}
+    left = found.total - len(found.memories)
+    body |= {"tokens": 0, "budget": 0, "left_out": left, "open": pairs.body["open"]}
+    lines = [f"{found.total:,} memories have no other words to be found by."]
+    if found.memories:
+        call = f'{served("revise")}(id="…", also=["…"], reason="other words")'
+        lines += [f"For each of these call {call}: up to four short phrases under which someone may look for it."]
+        lines += [LABEL, *(f"- {mention(one, now)}" for one in found.memories)]
+    if found.conflicts:
+        lines += ["", pairs.text]
+    text = "\n".join(lines)
+    size = tokens_in(text)
+    return Reply(body | {"tokens": size, "budget": max(size, 1)}, fixed_text=text)
+
+
 def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
     if not fields:
         sentence = f"{memory.id} already says that; nothing was changed."
     else:
-        sentence = f"Revised {', '.join(fields)} of {memory.id}; its earlier version is kept."
+        kept = "its earlier version is kept" if set(fields) != {"also"} else "its text is as it was"
+        sentence = f"Revised {', '.join(fields)} of {memory.id}; {kept}."
         sentence += f' {served("undo")}(id="{memory.id}") takes that back.'
     if memory.flags:
         sentence += f" Flagged: it {suspicion(memory)}."

@@ -16,6 +16,8 @@ from scrubjay.dialects.agent import addresses, replies
 from scrubjay.dialects.agent.prompts import PROMPTS
 from scrubjay.dialects.base import (
     NOTICES,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Reply,
@@ -26,6 +28,7 @@ from scrubjay.dialects.base import (
     integer,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     served,
@@ -148,6 +151,7 @@ MEMORY = record(
         "verdict": text(enum=["strong", "weak", "none"]),
     },
 )
+PAIRS = array(record({"old": MEMORY, "new": MEMORY, "likely": flag()}))
 ROOM: Schema = {"tokens": COUNT, "budget": COUNT, "left_out": COUNT}
 DEGRADED = text("Why only words were used, for all or many memories, if so")
 ID = text(minLength=1)
@@ -173,6 +177,7 @@ FACT = record(
     optional={
         "kind": {**KIND, "description": "Default: found in the text"},
         "tags": TAGS,
+        "also": PHRASES,
         "topic": text("What it is about; a decision needs one, and replaces the last on it"),
         "valid_until": {**TIME, "description": "When it stops being true: 2026-11-15"},
         "personal": flag("About the user, in every project"),
@@ -189,6 +194,7 @@ def facts_schema(fact: Schema) -> Schema:
 
 @scrubjay.writes(
     "Remember facts, decisions, checkpoints",
+    may_ask=True,
     takes=facts_schema(FACT),
     accepts=facts_schema(PLAIN_FACT),
     gives=gives(
@@ -213,6 +219,8 @@ def remember(engine: Engine, args: Body) -> Reply:
     reasoning. kind checkpoint: where work stands, with next_steps. The reply names earlier memories that a new one may
     outdate: compare, then call `settle`. Never store secrets."""
     facts = [{"content": fact} if isinstance(fact, str) else fact for fact in args["facts"]]
+    if engine.client_model is not None:
+        facts = engine.tidying.by_client(facts)
     personal = {place for place, fact in enumerate(facts) if fact.get("personal")}
     new = [new_memory(fact, f"facts[{place}]") for place, fact in enumerate(facts)]
     return replies.remembered(engine.store_each(new, personal=personal), engine.now())
@@ -235,6 +243,7 @@ def new_memory(fact: Body, place: str) -> NewMemory:
         category=category,
         topic=fact.get("topic"),
         tags=tuple(fact.get("tags", ())),
+        also=phrases_in(fact),
         valid_until=moment(fact.get("valid_until"), f"{place}.valid_until", end=True),
         detail=detail,
     )
@@ -283,6 +292,7 @@ def wanted(args: Body) -> Filter:
     takes=record(
         {"question": text("A question in plain words; or an id, to read that memory whole", minLength=1)},
         optional={
+            "also": WORDINGS,
             **FILTER,
             "until": {**TIME, "description": "Stored until"},
             "outdated": flag("Also what a newer memory replaced"),
@@ -305,7 +315,7 @@ def recall(engine: Engine, args: Body) -> Reply:
     if memory is not None:
         engine.count_reads([memory])
         return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
-    hits = engine.search(Query(text=question, limit=MOST_HITS, filter=wanted(args)))
+    hits = engine.search(Query(text=question, also=phrases_in(args), limit=MOST_HITS, filter=wanted(args)))
     doubts = engine.doubts([hit.memory for hit in hits])
     return replies.recalled(
         hits,
@@ -335,13 +345,20 @@ def named(engine: Engine, asked: str) -> Memory | None:
 @scrubjay.reads(
     "List the newest memories",
     takes=object_schema(
-        {**FILTER, "limit": integer(minimum=1, maximum=50, default=10), "budget": budget_schema(1_000)}
+        {
+            **FILTER,
+            "tidy": flag("Those without `also`, and open pairs, to put in order"),
+            "limit": integer(minimum=1, maximum=50, default=10),
+            "budget": budget_schema(1_000),
+        }
     ),
-    gives=gives({"memories": array(MEMORY), **ROOM}),
+    gives=gives({"memories": array(MEMORY), **ROOM}, optional={"open": PAIRS}),
 )
 def recent(engine: Engine, args: Body) -> Reply:
     """List the newest memories: what was just stored, or today, or the last decisions. To find something, use
     `recall`."""
+    if args.get("tidy"):
+        return replies.untidy(engine.tidying.waiting(), engine.now())
     page = engine.list(wanted(args), limit=int(args.get("limit", 10)))
     engine.count_reads(page.memories, used=False)
     return replies.listed(page.memories, int(args.get("budget", 1_000)), engine.now(), engine.doubts(page.memories))
@@ -387,7 +404,7 @@ def brief(engine: Engine, args: Body) -> Reply:
             "old": MEMORY,
             "new": MEMORY,
             "relation": text(enum=[str(one) for one in Relation]),
-            "open": array(record({"old": MEMORY, "new": MEMORY, "likely": flag()})),
+            "open": PAIRS,
             "left_out": COUNT,
         },
     ),
@@ -435,6 +452,7 @@ def check_order(old: Memory, new: Memory, relation: Relation) -> None:
         optional={
             "content": text("The whole new text", minLength=1, maxLength=MAX_CONTENT),
             "tags": {**TAGS, "description": "All its tags"},
+            "also": {**PHRASES, "description": "All its phrases, as in `remember`; none: []"},
             "valid_until": {**TIME, "description": "When it stops being true"},
             "outcome": text("What became of a decision", enum=["success", "partial", "failed"]),
         },
@@ -445,7 +463,7 @@ def revise(engine: Engine, args: Body) -> Reply:
     """Correct a memory that was wrong or incomplete from the start, or tell a decision's outcome; the earlier text
     stays in its history. If the world has changed, `remember` the new fact and `settle` instead."""
     memory, reason = args["id"], args["reason"]
-    fields: dict[str, Any] = {name: args[name] for name in ("content", "tags") if name in args}
+    fields: dict[str, Any] = {name: args[name] for name in ("content", "tags", "also") if name in args}
     if "valid_until" in args:
         fields["valid_until"] = moment(args["valid_until"], "valid_until", end=True)
     if "outcome" in args and fields:
@@ -455,7 +473,9 @@ def revise(engine: Engine, args: Body) -> Reply:
             marked = engine.decisions.mark(memory, args["outcome"], reason=reason)
         return replies.revised(marked, ("outcome",), engine.now())
     if not fields:
-        raise InvalidInput("Nothing to revise.", hint="Give content, tags, valid_until or outcome.", field="content")
+        raise InvalidInput(
+            "Nothing to revise.", hint="Give content, tags, also, valid_until or outcome.", field="content"
+        )
     with telling_what_is_forgotten(engine, memory):
         done = engine.revise(memory, reason=reason, **fields)
     same = engine.same_as(done.memory.id) if "content" in done.fields else {}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.base import (
     LEFT_OUT,
     NOTICES,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Route,
@@ -22,6 +24,7 @@ from scrubjay.dialects.base import (
     integer,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     text,
@@ -144,6 +147,7 @@ FRAGMENT: Schema = {
     "conversation_id": CONVERSATION_ID,
     "tags": TAGS,
     "metadata": {"type": "object"},
+    "also": PHRASES,
 }
 
 
@@ -151,6 +155,7 @@ def new_memory(args: Body) -> NewMemory:
     return NewMemory(
         content=args["text"],
         tags=tuple(args.get("tags", ())),
+        also=phrases_in(args),
         metadata=args.get("metadata", {}),
         importance=importance(args.get("metadata", {}).get("importance")),
         conversation_id=args.get("conversation_id"),
@@ -195,6 +200,7 @@ VERDICTS = [str(verdict) for verdict in Verdict]
             "top_k": integer(minimum=1, maximum=50, default=5),
             "conversation_id": CONVERSATION_ID,
             "workspace_id": WORKSPACE_ID,
+            "also": WORDINGS,
         },
     ),
     gives=gives(
@@ -212,6 +218,7 @@ def search(engine: Engine, args: Body) -> Body:
     """Search memories using semantic similarity."""
     hits = engine.conversations.search(
         args["query"],
+        also=phrases_in(args),
         limit=int(args.get("top_k", 5)),
         conversation=args.get("conversation_id"),
         workspace=args.get("workspace_id"),

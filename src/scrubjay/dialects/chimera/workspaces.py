@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, Route, Schema, array, object_schema, present, record, text
+from scrubjay.dialects.base import (
+    PHRASES,
+    WORDINGS,
+    Body,
+    Route,
+    Schema,
+    array,
+    object_schema,
+    phrases_in,
+    present,
+    record,
+    text,
+)
 from scrubjay.dialects.chimera.memories import (
     COUNT,
     DONE,
@@ -101,6 +113,7 @@ WRITTEN: Schema = {
     "content": TEXT,
     "tags": TAGS,
     "metadata": {"type": "object"},
+    "also": PHRASES,
 }
 
 
@@ -111,6 +124,7 @@ WRITTEN: Schema = {
         {
             **OF_WORKSPACE,
             "search": {**TEXT, "description": "Only matching memories, best first"},
+            "also": WORDINGS,
             "limit": LIMIT,
             "offset": OFFSET,
         },
@@ -121,7 +135,9 @@ WRITTEN: Schema = {
 def list_workspace_memories(engine: Engine, args: Body) -> Body:
     """List a workspace's memories, newest first, or search among them."""
     limit, offset = int(args.get("limit", 20)), int(args.get("offset", 0))
-    page = engine.workspaces.memories(args["workspace_id"], search=args.get("search"), limit=limit, offset=offset)
+    page = engine.workspaces.memories(
+        args["workspace_id"], search=args.get("search"), also=phrases_in(args), limit=limit, offset=offset
+    )
     return ok(memories=[shown(memory) for memory in page], total=page.total, limit=limit, offset=offset)
 
 
@@ -137,6 +153,7 @@ def create_memory(engine: Engine, args: Body) -> Body:
         content=args["content"],
         title=args.get("title"),
         tags=tuple(args.get("tags", ())),
+        also=phrases_in(args),
         metadata=args.get("metadata", {}),
         source=Source.EXPLICIT,
     )

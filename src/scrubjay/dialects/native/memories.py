@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.base import (
     LEFT_OUT,
     NOTICES,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Reach,
@@ -22,6 +24,7 @@ from scrubjay.dialects.base import (
     flag,
     integer,
     object_schema,
+    phrases_in,
     present,
     record,
     text,
@@ -30,7 +33,7 @@ from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error
-from scrubjay.values.memory import Filter, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
+from scrubjay.values.memory import Filter, FormerPhrases, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
 from scrubjay.values.times import parse_time
 
 if TYPE_CHECKING:
@@ -90,7 +93,10 @@ SAME = array(
     ID, description="Ids of other memories that it now says the same as; with one of them it is an open conflict"
 )
 ONE = record({"id": ID})
-CHANGES: Schema = {name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE}
+CHANGES: Schema = {
+    **{name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE},
+    "also": PHRASES,
+}
 
 
 def one(memory: Memory) -> Body:
@@ -114,7 +120,9 @@ def get_memory(engine: Engine, args: Body) -> Body:
 @native.writes(
     "Store a memory",
     route=Route("POST", f"{ROOT}/memories", 201),
-    takes=object_schema(fields_of(NewMemory, without=("kind", "topic", "detail")), required=("content",)),
+    takes=object_schema(
+        {**fields_of(NewMemory, without=("kind", "topic", "detail")), "also": PHRASES}, required=("content",)
+    ),
     gives=gives(
         {
             "memory": shape(Memory),
@@ -197,7 +205,7 @@ def same_as(engine: Engine, memory: Memory) -> list[str]:
 @native.reads(
     "Search with explanation",
     route=Route("POST", f"{ROOT}/search"),
-    takes=object_schema({"query": text(minLength=1), **PAGE, **FILTER}, required=("query",)),
+    takes=object_schema({"query": text(minLength=1), "also": WORDINGS, **PAGE, **FILTER}, required=("query",)),
     gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional={**LARGE, "notices": NOTICES}),
 )
 def search(engine: Engine, args: Body) -> Body:
@@ -205,6 +213,7 @@ def search(engine: Engine, args: Body) -> Body:
     hits = engine.search(
         Query(
             text=args["query"],
+            also=phrases_in(args),
             limit=int(args.get("limit", 10)),
             offset=int(args.get("offset", 0)),
             filter=filled(Filter, args),
@@ -275,11 +284,12 @@ def shown_to(engine: Engine, args: Body) -> Body:
     "List a memory's versions",
     route=Route("GET", f"{ROOT}/memories/{{id}}/versions"),
     takes=ONE,
-    gives=gives({"versions": many(Version)}, optional=LARGE),
+    gives=gives({"versions": many(Version), "phrases": many(FormerPhrases)}, optional=LARGE),
 )
 def list_versions(engine: Engine, args: Body) -> Body:
-    """Earlier versions of a memory, newest first."""
-    return {"versions": shown(list(engine.history(args["id"])))}
+    """Earlier versions of a memory, newest first; and the phrases it had before, which change without a new version."""
+    former = shown(list(engine.former_phrases(args["id"])))
+    return {"versions": shown(list(engine.history(args["id"]))), "phrases": former}
 
 
 @native.reads(

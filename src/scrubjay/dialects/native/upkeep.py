@@ -117,6 +117,12 @@ def reembed(engine: Engine, _args: Body) -> Body:
     return {"job": shown(engine.upkeep.reembed())}
 
 
+@local_only.writes("Write phrases", idempotent=True, route=Route("POST", f"{ROOT}/tidy", 202), gives=JOB)
+def tidy(engine: Engine, _args: Body) -> Body:
+    """Let the configured language model write phrases for memories that have none; runs as a job."""
+    return {"job": shown(engine.tidying.start())}
+
+
 @local_only.writes("Rebuild indexes", idempotent=True, route=Route("POST", f"{ROOT}/rebuild", 202), gives=JOB)
 def rebuild(engine: Engine, _args: Body) -> Body:
     """Rebuild the word index, missing vectors and the vector index; runs as a job."""

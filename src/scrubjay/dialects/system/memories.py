@@ -16,6 +16,8 @@ from scrubjay import errors
 from scrubjay.dialects.base import (
     LEFT_OUT,
     NOTICES,
+    PHRASES,
+    WORDINGS,
     Body,
     Dialect,
     Schema,
@@ -27,6 +29,7 @@ from scrubjay.dialects.base import (
     left_out,
     number,
     object_schema,
+    phrases_in,
     present,
     record,
     request_id,
@@ -215,6 +218,10 @@ def succeeded(**fields: Any) -> Body:
 
 def takes(name: str, **more: Schema) -> Schema:
     schema: Schema = INPUTS[name]["takes"]
+    return with_fields(schema, **more)
+
+
+def with_fields(schema: Schema, **more: Schema) -> Schema:
     return {**schema, "properties": {**schema["properties"], **more}}
 
 
@@ -223,7 +230,7 @@ def takes(name: str, **more: Schema) -> Schema:
 
 @system.writes(
     "Store a memory",
-    takes=takes("store_memory"),
+    takes=takes("store_memory", also=PHRASES),
     fields={"created_at": "context.timestamp"},
     gives=gives(
         {
@@ -247,6 +254,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
             content=args["content"],
             category=Category(metadata["category"]) if "category" in metadata else None,
             tags=tuple(metadata.get("tags", ())),
+            also=phrases_in(args),
             importance=metadata.get("importance"),
             source=Source.EXPLICIT,
             access_level=AccessLevel(metadata.get("access_level", "private")),
@@ -281,7 +289,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
 
 @system.reads(
     "Recall memories",
-    takes=takes("recall_memories"),
+    takes=takes("recall_memories", also=WORDINGS),
     gives=gives(
         {
             "query": text(),
@@ -323,6 +331,7 @@ def recall_memories(engine: Engine, args: Body) -> Body:
     hits = engine.search(
         Query(
             text=args["query"],
+            also=phrases_in(args),
             limit=int(args.get("limit", 10)),
             offset=int(args.get("offset", 0)),
             filter=chosen(filters, states=states, min_importance=filters.get("min_importance")),
@@ -398,6 +407,7 @@ def archived(memory: Memory) -> Body:
     takes=takes(
         "update_memory",
         expected_version=integer("Change the memory only if this is its version (409 otherwise)", minimum=1),
+        updates=with_fields(INPUTS["update_memory"]["takes"]["properties"]["updates"], also=PHRASES),
     ),
     gives=gives(
         {

@@ -124,11 +124,17 @@ class Conversations:
         return result
 
     def search(
-        self, text: str, *, limit: int = 5, conversation: str | None = None, workspace: str | None = None
+        self,
+        text: str,
+        *,
+        also: tuple[str, ...] = (),
+        limit: int = 5,
+        conversation: str | None = None,
+        workspace: str | None = None,
     ) -> Hits:
         """Search a space, or only what belongs to a conversation."""
         at = self._at(workspace, conversation)
-        return at.search(Query(text=text, limit=limit, filter=Filter(belongs_to=conversation)))
+        return at.search(Query(text=text, also=also, limit=limit, filter=Filter(belongs_to=conversation)))
 
     def memories(
         self, conversation: str, *, limit: int = 20, offset: int = 0, workspace: str | None = None

@@ -59,12 +59,20 @@ class Workspaces:
         """:raises Conflict: if it holds memories"""
         return self._engine.drop_space(self.named(workspace))
 
-    def memories(self, workspace: str, *, search: str | None = None, limit: int = 20, offset: int = 0) -> Page:
+    def memories(
+        self,
+        workspace: str,
+        *,
+        search: str | None = None,
+        also: tuple[str, ...] = (),
+        limit: int = 20,
+        offset: int = 0,
+    ) -> Page:
         """A workspace's memories, newest first; with a search the best first."""
         at = self._in(workspace)
         if search is None:
             return at.list(Filter(states=AT_HAND), limit=limit, offset=offset, counted=True)
-        hits = at.search(Query(text=search, limit=limit, offset=offset))
+        hits = at.search(Query(text=search, also=also, limit=limit, offset=offset))
         return Page(memories=tuple(hit.memory for hit in hits), total=hits.total)
 
     def remember(self, workspace: str, new: NewMemory) -> Stored:

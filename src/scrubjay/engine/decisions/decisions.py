@@ -306,11 +306,13 @@ class Decisions:
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
-    def search(self, question: str, *, kinds: Iterable[Kind] = tuple(Kind), limit: int = 10) -> Found:
+    def search(
+        self, question: str, *, also: tuple[str, ...] = (), kinds: Iterable[Kind] = tuple(Kind), limit: int = 10
+    ) -> Found:
         """Find by words and meaning, best first; beside each decision its topic's chain and what it is linked with."""
         engine = self._engine
         wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
-        query = intake.query(Query(text=question, limit=limit, filter=wanted), {})
+        query = intake.query(Query(text=question, also=also, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
         found = find(engine, query, audience, now)
         scores = {one: chance for one, chance in found.chances(0, None).items() if chance >= verdict.WEAK}

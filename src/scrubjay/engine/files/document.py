@@ -1,6 +1,7 @@
 """A memory as the document that its file holds, and back: what a file says, against what its memory says.
 
-Text, tags, expiry and title are the file's to say; the rest is written for people, and for finding a memory again.
+Text, tags, phrases, expiry and title are the file's to say; the rest is written for people, and for finding a memory
+again.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def document_of(memory: Memory, reads: Reads, old: Document | None, shown: Calla
         updated_at=memory.updated_at,
         expires_at=memory.expires_at,
         tags=memory.tags,
+        also=memory.also,
         source=written_by(memory),
         id=memory.id,
         type=str(memory.kind),
@@ -72,7 +74,7 @@ def written_by(memory: Memory) -> str:
 
 
 def said_otherwise(document: Document, memory: Memory) -> dict[str, Any]:
-    """What a file says that its memory does not: files are the truth for text, tags and expiry.
+    """What a file says that its memory does not: files are the truth for text, tags, phrases and expiry.
 
     Times in files have milliseconds, and line ends are those of Unix.
     """
@@ -83,6 +85,8 @@ def said_otherwise(document: Document, memory: Memory) -> dict[str, Any]:
         return {**said, **_said_in_text(document, memory)}
     if intake.checked_tags(document.tags) != memory.tags:
         said["tags"] = document.tags
+    if (also := intake.checked_phrases(document.also)) != memory.also:
+        said["also"] = also
     if _iso(document.expires_at) != _iso(memory.expires_at):
         said["expires_at"] = document.expires_at
     return said

@@ -72,6 +72,7 @@ class Paths:
         *,
         tags: Sequence[str] = (),
         expires_at: datetime | None = None,
+        also: tuple[str, ...] = (),
     ) -> Placed:
         """Keep a memory at a path that is free. A store that is not there yet is made, unless the registry is closed.
 
@@ -85,6 +86,7 @@ class Paths:
             tags=intake.checked_tags(tuple(tags)),
             source=Source.EXPLICIT,
             expires_at=expires_at,
+            also=also,
             as_file=True,
         )
         intake.admit(engine, new)  # refuse what cannot be kept before anything is made for it

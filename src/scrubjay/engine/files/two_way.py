@@ -384,6 +384,7 @@ class FolderSync:
                 title=document.title or (_stem(change.name)[: intake.MAX_TITLE] if document.plain else None),
                 category=None if document.category is None else Category(document.category),
                 tags=intake.checked_tags(document.tags),
+                also=document.also,
                 source=Source.EXPLICIT,
                 access_level=level_of(document.access_level),
                 created_at=created,
@@ -453,8 +454,9 @@ class FolderSync:
             self._problem(change.name, error, stamp=change.bytes.stamp, memory=known.id)
             return False
         text = None
-        if "content" in fields:
-            [text] = self._texts([replace(known, content=fields["content"])], at_once=at_once, embed=False)
+        if fields.keys() & {"content", "also"}:
+            said = {name: fields[name] for name in ("content", "also") if name in fields}
+            [text] = self._texts([replace(known, **said)], at_once=at_once, embed=False)
         with self._records.writing() as tx:
             current = next(iter(tx.get([known.id], access.EVERYTHING)), None)
             if current is None or current.version != known.version:
@@ -486,6 +488,7 @@ class FolderSync:
                 reasoning=parts["detail"].get("reasoning"),
                 confidence=known.confidence,
                 tags=intake.checked_tags(change.document.tags),
+                also=change.document.also,
                 access_level=known.access_level,
                 user_id=known.context.user_id,
                 expires_at=change.document.expires_at,
@@ -513,7 +516,10 @@ class FolderSync:
         back = current.status is Status.DELETED
         if back:
             fields |= {"status": Status.ACTIVE, "deleted_at": None, "recoverable_until": None}
-        if fields:
+        if fields.keys() == {"also"}:
+            phrased = replace(current, **fields)
+            current = ledger.rephrase(tx, current, phrased, reason="its file was edited", text=text).memory
+        elif fields:
             touched = not fields.keys() <= {"path"}
             current = ledger.change(
                 tx,

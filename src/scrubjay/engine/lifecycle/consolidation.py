@@ -24,7 +24,18 @@ from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import InvalidInput, NotFound, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import MAX_CONTENT, AccessLevel, Kind, LinkKind, Memory, NewMemory, Source, Status, new_id
+from scrubjay.values.memory import (
+    MAX_CONTENT,
+    AccessLevel,
+    Kind,
+    LinkKind,
+    Memory,
+    NewMemory,
+    Source,
+    Status,
+    all_phrases,
+    new_id,
+)
 
 if TYPE_CHECKING:
     from scrubjay.engine.archive.archiving import Prepared
@@ -251,19 +262,25 @@ class Consolidation:
         return done
 
     def _take_in(self, held: Engine, change: Change) -> Consolidated:
-        """The primary memory in the place of all: its own words, the others' time, importance, tags and links."""
+        """The primary memory in the place of all: its own words, the others' time, importance, tags, phrases and
+        links."""
         fields, notes = self._preserved(change.plan, change.sources, change.primary)
+        more = fields["also"] != change.primary.also
+        text = embedding.embed(held, replace(change.primary, **fields))[0] if more else None
 
         def write(tx: Transaction) -> Memory:
             current = held.ledger.changeable(tx, change.primary.id)
-            return held.ledger.change(tx, replace(current, **fields), "consolidated", *fields)
+            return held.ledger.change(tx, replace(current, **fields), "consolidated", *fields, text=text)
 
-        return self._replace(held, change, write, notes=notes)
+        done = self._replace(held, change, write, notes=notes)
+        if text is not None:
+            held.parts.backlog.wake()
+        return done
 
     def _preserved(
         self, plan: Plan, sources: Sequence[Memory], primary: Memory
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Time, importance and tags of the result."""
+        """Time, importance, tags and phrases of the result."""
         importances = [memory.importance for memory in sources]
         counted = Counter(tag for memory in sources for tag in memory.tags)
         tags = tuple(counted) if plan.all_tags else primary.tags
@@ -276,6 +293,7 @@ class Consolidation:
             "created_at": sources[0].created_at if plan.earliest_time else self._engine.now(),
             "importance": max(importances) if plan.highest_importance else mean,
             "tags": tags,
+            "also": all_phrases(primary, *sources),
         }, notes
 
     def _replace(

@@ -43,7 +43,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.hooks.listening import listen
-from scrubjay.servers.calls import Service, fault
+from scrubjay.servers.calls import Service, fault, offered
 from scrubjay.servers.http.access_log import Journal, set_up_logs
 from scrubjay.servers.http.admission import Admission
 from scrubjay.servers.http.connect_texts import announcement
@@ -285,8 +285,8 @@ def serve(settings: Settings) -> None:
         link, streams, proxies = SignInLink(), Streams(), networks(settings.proxies)
         app = build_app(
             engine,
-            [find(name) for name in DIALECTS],
-            only_rest=[find(name) for name in ONLY_REST],
+            [offered(find(name), also=settings.also, by_client=settings.also_by_client) for name in DIALECTS],
+            only_rest=[offered(find(name), also=settings.also) for name in ONLY_REST],
             credentials=credentials,
             limits=Limits(windows=SharedWindows(engine.count_call), local=settings.limits),
             link=link,

@@ -24,7 +24,7 @@ from queue import SimpleQueue
 from scrubjay.servers.stdio.answers import Answers
 from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame, decoded, encoded, too_long
 from scrubjay.servers.stdio.options import HELP, Options, UsageError, parse
-from scrubjay.servers.stdio.profile import compose, shipped, shipped_sheet
+from scrubjay.servers.stdio.profile import compose, offers_also, shipped, shipped_sheet, without_also
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ class Front:
     def __init__(self, options: Options, wire: Wire) -> None:
         self._options = options
         self._wire = wire
-        self._answers = Answers(compose([shipped_sheet(name) for name in options.dialects], extras=options.extras))
+        sheets = [shipped_sheet(name) for name in options.dialects]
+        sheets = sheets if offers_also(os.environ) else without_also(sheets)
+        self._answers = Answers(compose(sheets, extras=options.extras))
         self._inbox: SimpleQueue[Message | None] = SimpleQueue()
         self._unanswered: list[Id] = []  # a client may use an id twice, and is answered twice
         self._reading = False

@@ -14,7 +14,7 @@ import re
 
 TYPE_CHECKING = False  # the name is enough for type checkers; importing `typing` costs a third of a start
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     Sheet = dict[str, Any]
@@ -32,6 +32,28 @@ def shipped_sheet(dialect: str) -> Sheet:
     with open(os.path.join(MANIFESTS, f"{dialect}.json"), encoding="utf-8") as file:
         sheet: Sheet = json.load(file)
     return sheet
+
+
+ALSO = ("also", "tidy")  # arguments that are not offered where other words are not
+
+
+def offers_also(environ: Mapping[str, str]) -> bool:
+    """Whether tools offer `also`; a setting that is known before any are read, so it is of the environment alone."""
+    return environ.get("SCRUBJAY_ALSO", "").lower() not in ("off", "false", "no", "0")
+
+
+def without_also(schema: Any) -> Any:
+    """A schema that offers no other words for a memory or a question."""
+    if isinstance(schema, list):
+        return [without_also(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: without_also(one) for name, one in inner.items() if name not in ALSO}
+        if key == "properties"
+        else without_also(inner)
+        for key, inner in schema.items()
+    }
 
 
 def compose(sheets: Sequence[Sheet], *, extras: bool = False) -> Profile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -13,9 +14,10 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.hooks.listening import listen
-from scrubjay.servers.calls import Opening
+from scrubjay.servers.calls import Opening, offered
 from scrubjay.servers.stdio.options import Options
 from scrubjay.servers.stdio.plain import Plain
+from scrubjay.servers.stdio.profile import offers_also
 from scrubjay.settings import Settings, load
 from scrubjay.wiring import open_engine
 
@@ -36,7 +38,9 @@ def serve(
     opening = Opening(lambda: _open(options))
     closing: list[Callable[[], None]] = []
     threading.Thread(target=_open_ahead, args=(opening, options, closing), daemon=True).start()
-    dialects, limits = [find(name) for name in options.dialects], _limits(options)
+    also, asks = offers_also(os.environ), _may_ask(options)
+    dialects = [offered(find(name), also=also, by_client=asks) for name in options.dialects]
+    limits = _limits(options)
     left = Plain(dialects, opening.engine, inbox, deliver).run(serving) if limits is None else []
     if left is not None:
         from scrubjay.servers.mcp.server import run_streams  # takes most of a second
@@ -70,6 +74,14 @@ def _limits(options: Options) -> Limits | None:
     from scrubjay.servers.http.rate_limits import Limits  # a tenth of a second that others should not pay
 
     return Limits(local=True)
+
+
+def _may_ask(options: Options) -> bool:
+    """Whether a client's model may be asked for phrases; not where the settings cannot be read, as every call says."""
+    try:
+        return _settings(options).also_by_client
+    except Error:
+        return False
 
 
 def _settings(options: Options) -> Settings:

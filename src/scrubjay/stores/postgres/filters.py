@@ -182,6 +182,15 @@ def holds(column: str, value: str) -> Condition:
     return f"(strpos({column}, %s) = 1 OR strpos({column}, %s) > 0)", [f"[{element}", f",{element}"]
 
 
+def _marked(filter: Filter) -> Iterator[Condition]:
+    if filter.flag is not None:  # memories_by_flag
+        yield "memories.flags <> '[]'", []
+    if filter.flag not in (None, "any"):
+        yield holds("memories.flags", str(filter.flag))
+    if filter.phrased is not None:
+        yield f"memories.also {'<>' if filter.phrased else '='} '[]'", []
+
+
 def _conditions(filter: Filter) -> Iterator[Condition]:
     if filter.created_since is not None:
         yield "memories.created_at >= %s", [milliseconds(filter.created_since)]
@@ -203,10 +212,7 @@ def _conditions(filter: Filter) -> Iterator[Condition]:
         yield "memories.session_id = %s", [filter.session_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
-    if filter.flag is not None:  # memories_by_flag
-        yield "memories.flags <> '[]'", []
-    if filter.flag not in (None, "any"):
-        yield holds("memories.flags", str(filter.flag))
+    yield from _marked(filter)
     yield from by_rows(filter, "%s", among)
 
 

@@ -170,6 +170,7 @@ def restricted(
         or filter.id_prefix is not None
         or filter.belongs_to is not None
         or filter.flag is not None
+        or filter.phrased is not None
         or filter.topic is not None,
         few_tags=tuple(sorted(filter.tags)) if filter.tags is not None and few_tags else None,
         lasting=filter.belongs_to is None and filter.accessed_until is None,
@@ -285,6 +286,8 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
         yield _at_levels(filter.access_levels)
     if filter.flag is not None:
         yield _flagged(filter.flag)
+    if filter.phrased is not None:
+        yield f"memories.also {'<>' if filter.phrased else '='} '[]'", []
     yield from by_rows(filter, "?", among)
 
 

@@ -4,9 +4,8 @@ ADD COLUMN also TEXT COLLATE "C" NOT NULL DEFAULT '[]',         -- JSON
 ADD COLUMN former_also TEXT COLLATE "C" NOT NULL DEFAULT '[]';  -- JSON, values.memory.FormerPhrases
 
 -- Vectors of a second model are made of the text and the phrases.
-DROP TRIGGER second_vectors_outdated ON memories;
-CREATE TRIGGER second_vectors_outdated
-AFTER UPDATE OF fingerprint, also ON memories
+CREATE TRIGGER second_vectors_rephrased
+AFTER UPDATE OF also ON memories
 FOR EACH ROW
-WHEN (OLD.fingerprint IS DISTINCT FROM NEW.fingerprint OR OLD.also <> NEW.also)
+WHEN (OLD.also <> NEW.also)
 EXECUTE FUNCTION forget_second_vectors();
