@@ -9,7 +9,7 @@ import pytest
 from scrubjay.machine.projects import project_space
 from scrubjay.settings import Settings
 from scrubjay.values.letters import slug
-from scrubjay.wiring import here, spaces_of
+from scrubjay.wiring import current_space, here
 
 
 def git(folder, *arguments):
@@ -28,7 +28,7 @@ def repository(tmp_path):
 
 
 def test_outside_a_repository_there_is_only_the_default_space(tmp_path):
-    assert spaces_of("auto", tmp_path) == ("default",)
+    assert current_space("auto", tmp_path) == "default"
 
 
 def test_a_broken_repository_is_no_reason_to_fail(tmp_path):
@@ -68,8 +68,8 @@ def test_every_worktree_has_the_same_space(repository, tmp_path):
     assert project_space(tmp_path / "other") == project_space(repository) == "my-project"
 
 
-def test_auto_looks_into_the_default_space_as_well(repository):
-    assert spaces_of("auto", repository) == ("my-project", "default")
+def test_auto_is_the_projects_space(repository):
+    assert current_space("auto", repository) == "my-project"
 
 
 @pytest.mark.parametrize(("text", "expected"), [("My Folder", "my-folder"), ("a---b", "a-b"), ("Ünïcode", "unicode")])

@@ -73,7 +73,7 @@ def test_models_are_shared_by_all_homes(tmp_path):
 
 
 def test_an_empty_variable_counts_as_unset(tmp_path):
-    assert load({"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_SPACE": ""}).space == "default"
+    assert load({"SCRUBJAY_HOME": str(tmp_path), "SCRUBJAY_SPACE": ""}).space == ""
 
 
 def test_a_tilde_is_the_users_folder():

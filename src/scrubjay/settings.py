@@ -47,7 +47,12 @@ class Settings:
         "auto",
         "A second model, for other languages than English: auto (once such a text is stored), on or off.",
     )
-    space: str = setting("default", "The space to work in; auto names it after the current repository.")
+    space: str = setting(
+        "",
+        "The space that is written to, and the first among those that are read; auto names it after the current "
+        "repository. Default: auto on the command line, default for servers.",
+    )
+    only: bool = setting(False, "Read only that space, instead of every space the caller may see: on or off.")
     user: str = setting("local", "The user whose memories the local owner writes.")
     embed_wait: float = setting(
         2.0, "Seconds a server waits for the loaded embedding model before a call goes on with words only."
@@ -150,6 +155,7 @@ CHOICES = {
     "log_level": ("debug", "info", "warning", "error"),
 }
 
+AUTO = "auto"  # as a space: that of the current project
 DATABASE = "database"  # as a place for archived memories: the store itself, whatever it is
 DAY = 86_400.0  # seconds
 BOUNDS: dict[str, tuple[float, float]] = {  # of every number: from, to

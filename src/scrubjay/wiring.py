@@ -13,7 +13,7 @@ from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.machine.paths import SQLITE, full_path, store_address
 from scrubjay.machine.projects import project_space, project_store
 from scrubjay.machine.suggestions import Suggestions
-from scrubjay.settings import DATABASE, Settings, load
+from scrubjay.settings import AUTO, DATABASE, Settings, load
 from scrubjay.values.memory import DEFAULT_SPACE, Caller
 from scrubjay.values.times import utc_now
 
@@ -48,7 +48,8 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         ),
         embedder or open_embedder(settings),
         caller=Caller(user=settings.user),
-        spaces=spaces_of(settings.space, here(settings)),
+        spaces=(current_space(settings.space, here(settings)),),
+        only=settings.only,
         wait_seconds=settings.embed_wait,
         fetch=model_fetcher(settings, settings.embedder),
         second=second,
@@ -382,9 +383,6 @@ def here(settings: Settings) -> Path:
         return settings.home
 
 
-def spaces_of(space: str, folder: Path) -> tuple[str, ...]:
-    """The spaces a process works in, the first for writing; `auto` adds the default one after the project's."""
-    if space != "auto":
-        return (space,)
-    project = project_space(folder)
-    return (project, DEFAULT_SPACE) if project and project != DEFAULT_SPACE else (DEFAULT_SPACE,)
+def current_space(space: str, folder: Path) -> str:
+    """The space that a setting means in this folder; `auto` is the project's, where there is one."""
+    return (project_space(folder) if space == AUTO else space) or DEFAULT_SPACE

@@ -354,7 +354,7 @@ def test_global_options_work_before_and_behind_the_command(call, tmp_path):
 
     assert len(call("list", "--home", other, "--space", "work", "--json").json) == 1
     assert len(call("--json", "--space", "work", "list", "--home", other).json) == 1
-    assert call("list", "--home", other, "--json").json == []
+    assert call("list", "--home", other, "--space", "default", "--json").json == []
     assert call("list", "--json").json == []
 
 
@@ -369,7 +369,7 @@ def test_a_space_is_made_by_creating_or_by_storing(call):
     assert "What the team knows" in call("spaces", "list").out
 
 
-def test_the_space_of_a_repository_is_found_and_the_default_one_is_read_too(call, stored, tmp_path, monkeypatch):
+def test_the_space_of_a_repository_is_found_and_every_other_is_read_too(call, stored, tmp_path, monkeypatch):
     stored("User likes tea")
     (tmp_path / "project" / ".git").mkdir(parents=True)
 
@@ -378,7 +378,8 @@ def test_the_space_of_a_repository_is_found_and_the_default_one_is_read_too(call
     found = call("search", "likes", "--space", "auto", "--json").json
 
     assert {hit["memory"]["space"] for hit in found} == {"project", "default"}
-    assert [memory["content"] for memory in call("list", "--json").json] == ["User likes tea"]
+    assert {memory["space"] for memory in call("list", "--json").json} == {"project", "default"}
+    assert [memory["content"] for memory in call("list", "--space", "default", "--json").json] == ["User likes tea"]
 
 
 def test_output_is_utf8_json_whatever_the_terminal_speaks(run):

@@ -77,7 +77,7 @@ def told_of(jay, pairs):
     """What each pair, in a space of its own, gets: a sure hint, a candidate, or nothing."""
     told = {}
     for number, (old, new) in enumerate(pairs):
-        here = jay.bound_to(spaces=(f"pair-{number}",))
+        here = jay.bound_to(spaces=(f"pair-{number}",), only=True)
         here.store(old)
         stored = here.store(new)
         told[old, new] = "sure" if stored.similar else "candidate" if stored.candidates else "nothing"
@@ -175,10 +175,10 @@ def test_a_proposal_is_kept_as_an_open_link_and_settled_by_superseding(real_jay)
     assert link.state == "superseded"
 
 
-def test_nothing_of_another_space_is_proposed(real_jay):
+def test_nothing_of_another_space_is_proposed_to_an_engine_that_is_kept_to_its_own(real_jay):
     real_jay.bound_to(spaces=("elsewhere",)).store("User lives in Seattle")
 
-    assert real_jay.store("User moved to Austin").similar == ()
+    assert real_jay.bound_to(only=True).store("User moved to Austin").similar == ()
 
 
 def test_a_decision_outdates_nothing_by_itself(real_jay):

@@ -74,13 +74,15 @@ def test_there_are_none_in_an_empty_store(jay):
     assert list(jay.duplicates()) == []
 
 
-def test_what_is_forgotten_or_elsewhere_is_nobodys_twin(jay):
+def test_what_is_forgotten_is_nobodys_twin_and_what_is_elsewhere_only_to_those_who_look_there(jay):
     gone = jay.store("User likes green tea").memory
     jay.forget(gone.id)
     jay.bound_to(spaces=("elsewhere",)).store("User likes green tea")
     jay.store("User likes green tea")
 
-    assert list(jay.duplicates()) == []
+    assert list(jay.bound_to(only=True).duplicates()) == []
+    [pair] = jay.duplicates()
+    assert (pair.older.space, pair.newer.space) == ("elsewhere", "default")
 
 
 @pytest.mark.parametrize(("old", "new"), OUTDATED)

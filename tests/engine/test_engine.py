@@ -87,16 +87,17 @@ def test_a_stored_memory_is_found_at_once_by_another_process_on_the_same_file(ja
     assert contents(other.search("ferry Vlieland")) == [stored.content]
 
 
-def test_what_one_space_holds_another_does_not_find(jay):
+def test_what_one_space_holds_another_does_not_find_if_it_is_kept_to_its_own(jay):
     jay.bound_to(spaces=("work",)).store("The deploy key is in the vault")
 
-    assert contents(jay.search("deploy key vault")) == []
-    assert contents(jay.bound_to(spaces=("work",)).search("deploy key vault")) == ["The deploy key is in the vault"]
+    assert contents(jay.bound_to(only=True).search("deploy key vault")) == []
+    for engine in (jay, jay.bound_to(spaces=("work",), only=True)):
+        assert contents(engine.search("deploy key vault")) == ["The deploy key is in the vault"]
 
 
 def test_several_spaces_are_searched_together_and_written_to_the_first(jay):
     jay.store("The general ledger is blue")
-    both = jay.bound_to(spaces=("work", "default"))
+    both = jay.bound_to(spaces=("work",))
     both.store("The work ledger is blue")
 
     assert sorted(hit.memory.space for hit in both.search("blue ledger")) == ["default", "work"]
@@ -491,11 +492,14 @@ def test_no_call_ever_returns_what_its_caller_may_not_see(tmp_path_factory, writ
         for user, granted in grants.items():
             for space in ("a", "b"):
                 bound = jay.bound_to(caller=member(user, granted), spaces=(space,))
-                shown = [*contents(bound.search("mark", limit=100)), *contents(bound.list(limit=100))]
-                shown += [line.get("content", "mark") for line in bound.export() if line["type"] == "memory"]
+                narrow = bound.bound_to(only=True)
+                here = [*contents(narrow.search("mark", limit=100)), *contents(narrow.list(limit=100))]
+                here += [line.get("content", "mark") for line in bound.export() if line["type"] == "memory"]
+                shown = [*here, *contents(bound.search("mark", limit=100)), *contents(bound.list(limit=100))]
+                assert {content.split()[2] for content in here} <= {space}
                 for content in shown:
                     _, whose, where, level, _ = content.split()
-                    assert where == space
+                    assert where in granted | {space}
                     assert level == "public" or (where in granted and (level == "shared" or whose == user))
 
 

@@ -105,8 +105,9 @@ def test_other_spaces_and_other_peoples_private_memories_are_not_listed(real_jay
     real_jay.bound_to(spaces=("elsewhere",)).store("User moved to Austin", access_level="private")
     reader = real_jay.bound_to(caller=Caller(user="eve", role=Role.READER), spaces=("elsewhere",))
 
-    assert len(real_jay.open_conflicts()) == 1
-    assert reader.open_conflicts() == []
+    assert len(real_jay.bound_to(only=True).open_conflicts()) == 1
+    assert len(real_jay.open_conflicts()) == 2
+    assert reader.bound_to(only=True).open_conflicts() == []
 
 
 # --- two memories that say the same, without anybody having stored the same twice ------------------------------------
@@ -165,7 +166,7 @@ def test_a_text_that_merely_resembles_another_or_is_not_current_opens_nothing(ja
     first = jay.store("The ferry leaves at nine").memory.id
     jay.store("Gone", expires_at=clock() + timedelta(minutes=1))
     clock.move(minutes=2)
-    jay.bound_to(spaces=("elsewhere",)).store("The ferry leaves at ten")
+    jay.bound_to(spaces=("elsewhere",), only=True).store("The ferry leaves at ten")
     jay.update(first, content="The ferry leaves at ten")
     jay.update(first, content="Gone")
     jay.update(first, content="The ferry leaves at ten", tags=["t"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scrubjay.engine import access
 from scrubjay.engine import statistics as figures
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.statistics import (
@@ -29,7 +30,8 @@ ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.ME
 
 
 def stats(jay: Engine, **asked: Any) -> Statistics:
-    return statistics(jay.records, jay.caller, jay.spaces, StatsQuery(**asked), now=jay.now())
+    seen = access.audience_in(jay.caller, jay.spaces)
+    return statistics(jay.records, jay.caller, seen, StatsQuery(**asked), now=jay.now())
 
 
 def archive(jay: Engine, id: str) -> None:

@@ -200,7 +200,8 @@ def test_what_is_public_stays_current_for_strangers_when_something_shared_supers
 
 
 def test_a_successor_in_another_space_counts_for_those_who_may_go_there(jay):
-    both = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"default", "other"})))
+    ann = Caller(user="ann", role=Role.MEMBER, spaces=frozenset({"default", "other"}))
+    both = jay.bound_to(caller=ann, only=True)
     here = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=TEAM))
     old = both.store(OLD).memory.id
     new = both.bound_to(spaces=("other",)).store(NEW).memory.id

@@ -386,12 +386,17 @@ def test_a_space_is_chosen_by_header_or_address_for_each_request(http, site):
     store = modern("store_memory", content="Only in the attic.")
     store["headers"]["x-scrubjay-space"] = "attic"
 
+    def stored(address, **headers):
+        listed = http.get(site + "/api/v1/memories" + address, headers=headers).json()["memories"]
+        return [memory["content"] for memory in listed]
+
     http.post(site + "/mcp/memento", **store)
 
-    assert listed(http, site + "/mcp/memento?space=attic") == ["Only in the attic."]
-    assert listed(http, site + "/mcp/memento", **{"x-scrubjay-space": "attic"}) == ["Only in the attic."]
-    assert listed(http, site + "/mcp/memento?space=cellar", **{"x-scrubjay-space": "attic"}) == []
-    assert "Only in the attic." not in listed(http, site + "/mcp/memento")
+    assert stored("?space=attic") == ["Only in the attic."]
+    assert stored("", **{"x-scrubjay-space": "attic"}) == ["Only in the attic."]
+    assert stored("?space=cellar", **{"x-scrubjay-space": "attic"}) == []
+    assert "Only in the attic." in listed(http, site + "/mcp/memento")
+    assert "Only in the attic." in listed(http, site + "/mcp/memento?space=cellar")
 
 
 def test_what_comes_over_http_says_so(jay):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.values.memory import Role
+from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
+from tests.servers.test_http import real_server
 
 
 @pytest.fixture
@@ -80,3 +83,59 @@ def test_what_an_interface_paper_makes_is_made(http, jay):
     assert http.post("/api/workspaces", json={"name": "Harbour"}).status_code < 300
 
     assert spaces(jay) == ["books", "default", "harbour", "notes"]
+
+
+# --- which space is written to, and which are read -------------------------------------------------------------------
+
+
+FACT = "The demo runs on port 8080"
+
+
+@pytest.fixture
+def told(jay):
+    return jay.bound_to(spaces=("acme",)).store(FACT).memory.id
+
+
+def recall(http, address, tool="recall", **arguments):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    envelope = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": tool}
+    call["params"] |= ENVELOPE
+    return http.post(address, json=call, headers={**envelope, "accept": "application/json, text/event-stream"}).text
+
+
+def test_a_read_that_names_no_space_looks_in_all(http, told):
+    assert [one["id"] for one in http.get("/api/v1/memories").json()["memories"]] == [told]
+
+
+@pytest.mark.parametrize("door", [{"params": {"space": "default"}}, {"headers": {"x-scrubjay-space": "default"}}])
+def test_a_read_over_rest_that_names_a_space_stays_in_it(http, told, door):
+    assert http.get("/api/v1/memories", **door).json()["memories"] == []
+    found = http.post("/api/memento/search_memories", json={"query": FACT}, **door).json()
+    assert found["memories"] == []
+
+
+def test_a_write_that_names_a_space_is_compared_with_all(http, jay, told):
+    jay.create_space("notes")
+
+    stored = http.post("/api/memento/store_memory?space=notes", json={"content": FACT}).json()
+
+    assert [one["id"] for one in stored["similar"]] == [told]
+
+
+def test_an_address_of_mcp_names_the_space_of_a_client_which_reads_all(http, jay, told):
+    jay.create_space("notes")
+
+    assert "from space acme" in recall(http, "/mcp?space=notes", question="Which port does the demo run on?")
+    recall(http, "/mcp?space=notes", tool="remember", facts=["Tea is at four"])
+
+    assert [memory.content for memory in jay.bound_to(spaces=("notes",), only=True).list()] == ["Tea is at four"]
+
+
+def test_a_server_writes_to_default_wherever_it_is_started(tmp_path, monkeypatch):
+    (tmp_path / "rocket" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "rocket")
+
+    for setting, space in (("", "default"), ("auto", "default"), ("work", "work")):
+        with real_server(tmp_path / f"home {setting}", SCRUBJAY_SPACE=setting) as (address, _):
+            stored = httpx.post(f"{address}/api/v1/memories", json={"content": "Tea is at four."}, timeout=60)
+        assert stored.json()["memory"]["space"] == space

@@ -228,8 +228,8 @@ def test_strange_text_comes_back_as_it_was_whatever_the_locale(start):
     assert [memory["content"] for memory in reversed(listed)] == STRANGE
 
 
-def test_a_space_of_its_own_is_not_seen_from_another(start):
-    secluded, other = start("--space", "garden"), start("--space=default")
+def test_a_space_of_its_own_is_not_seen_from_another_that_is_kept_to_its_own(start):
+    secluded, other = start("--space", "garden"), start("--space=default", "--only")
     secluded.greet()
     other.greet()
 

@@ -33,6 +33,7 @@ export function useSpace(name: string): void {
   space = name;
 }
 
+/** The space that is written to; reads look in all of them unless one was chosen. */
 export const spaceShown = () => space || "default";
 
 export function useToken(token: string): void {

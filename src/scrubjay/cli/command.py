@@ -121,7 +121,7 @@ def check_given(ctx: click.Context) -> None:
 # All are read before anything else: a refused --space is reported before missing arguments, and a bad value elsewhere
 # already as JSON.
 GLOBAL_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
-    ("--space",): {"metavar": "NAME", "help": "The space to work in; auto names it after the current repository."},
+    ("--space",): {"metavar": "NAME", "help": "Only this space; auto is the current project's."},
     ("--json", "as_json"): {"is_flag": True, "help": "Print one JSON document; errors are JSON on standard error."},
     ("--home",): {"metavar": "FOLDER", "help": "Where memories are kept. Default: your data folder."},
     ("--debug",): {"is_flag": True, "help": "Show a traceback for errors."},

@@ -177,6 +177,14 @@ def nothing(sentence: str, engine: Engine, session: Session) -> None:
     note(sentence if any(space.memories or space.superseded for space in engine.list_spaces()) else BEGIN, session)
 
 
+def elsewhere(engine: Engine, *memories: Memory) -> tuple[str, ...]:
+    """The last cell of a row, if not all of its memories are from the space that the command works in."""
+    spaces = [memory.space for memory in memories]
+    if {*spaces} == {engine.spaces[0]}:
+        return ()
+    return (f"from space{'s' if len({*spaces}) > 1 else ''} {' and '.join(dict.fromkeys(spaces))}",)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Rows for people on a terminal, without empty columns; otherwise tab-separated lines."""
     if not on_terminal():
@@ -185,7 +193,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     elif rows:
         from scrubjay.cli import tables
 
-        tables.print_rows(columns, rows)
+        tables.print_rows(columns, [(*row, *[""] * (len(columns) - len(row))) for row in rows])
 
 
 def print_listed(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:

@@ -25,6 +25,7 @@ def print_pair(title: str, old: Memory, new: Memory, names: tuple[str, str] = ("
     terminal.print(Text(title, style="bold"))
     for place, (name, memory, text, spans) in enumerate(zip(names, (old, new), texts, differing(*texts), strict=True)):
         head = Text(f"{name}  @{first + place}  ") + styled("id", memory.id) + f"  {ago(memory.created_at, utc_now())}"
+        head += f"  space {memory.space}" if old.space != new.space else ""
         body = marked(text, spans, place, coloured=terminal.color_system is not None)
         lines = wrapped(shortened(head) if terminal.width < 100 else head, terminal, indent=0)
         for line in (*lines, *wrapped(body, terminal, indent=2)):

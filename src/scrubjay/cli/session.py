@@ -25,21 +25,24 @@ class Session:
 
         return load(home=self.home, space=self.space, **flags)
 
-    def engine(self, *, meaning: bool = True, known_space: bool = False) -> Engine:
+    def engine(self, *, meaning: bool = True, known_space: bool = False, writes: bool = False) -> Engine:
         """The engine, to be used in a `with` block. Without meaning no model is opened: much faster, and enough for
-        whatever neither embeds nor compares texts.
+        whatever neither embeds nor compares texts. A command that writes compares with every space, also where its
+        caller named the one that it writes to.
 
         :raises SpaceNotFound: with `known_space`, if its space does not exist; the default one always does
         """
         from dataclasses import replace
 
         from scrubjay.engine.engine import Notices
-        from scrubjay.settings import DAY
+        from scrubjay.settings import AUTO, DAY
         from scrubjay.values.memory import Provenance
         from scrubjay.wiring import open_engine
 
         # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
-        settings = self.settings(model_pull="never", embedder=None if meaning else "none")
+        only = True if self.space not in (None, AUTO) and not writes else None
+        settings = self.settings(model_pull="never", embedder=None if meaning else "none", only=only)
+        settings = replace(settings, space=settings.space or AUTO)
         # Whoever typed a command waits for its whole answer: these limits are for servers.
         engine = open_engine(replace(settings, embed_wait=DAY, judge_wait=0.0))
         if known_space:
@@ -56,7 +59,7 @@ def check_known(engine: Engine) -> None:
     from scrubjay.values.memory import DEFAULT_SPACE
 
     folders = () if engine.registry is None else engine.registry.stores()
-    if not any(space == DEFAULT_SPACE or space in folders or engine.has_space(space) for space in engine.spaces):
-        space = engine.spaces[0]
+    space = engine.spaces[0]
+    if engine.only and not (space == DEFAULT_SPACE or space in folders or engine.has_space(space)):
         hint = "`scrubjay spaces list` shows the existing ones; storing a memory in a space creates it."
         raise SpaceNotFound(f"No space {space}.", hint=hint, space=space)

@@ -28,7 +28,21 @@ NARROWEST = 20  # columns of a text in a table
 WHOLE = 24  # columns up to which a cell is not wrapped in a table: ids and times are copied
 SHORT = 6  # of an id's twelve random characters
 ID = re.compile(r"(mem_[0-9a-z]{12})(?![0-9a-z])")
-SAYS_ITSELF = {"", "score", "id", "stored", "category", "tags", "state", "check", "when", "user", "action", "status"}
+SAYS_ITSELF = {
+    "",
+    "score",
+    "id",
+    "stored",
+    "category",
+    "tags",
+    "state",
+    "check",
+    "when",
+    "user",
+    "action",
+    "status",
+    "space",
+}
 TEXTS = ("memory", "found", "meaning", "description", "problem")  # shown without a heading, below the first line
 STATES = {
     "ok": "green", "good": "green", "completed": "green",

@@ -17,7 +17,8 @@ from scrubjay.clients.catalogue import INPUT, PROJECT, USER, Client, place
 from scrubjay.clients.files import Change, contents, copy_of
 from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments, shared_command
 from scrubjay.errors import InvalidInput
-from scrubjay.settings import Settings
+from scrubjay.settings import AUTO, Settings
+from scrubjay.values.memory import DEFAULT_SPACE
 
 Edit = Callable[[str | None], str | None]
 TRANSPORT = {"command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"}
@@ -40,11 +41,11 @@ class Wanted:
 
 
 def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: Any) -> Wanted:
-    """A coding agent works in the space of its repository unless told otherwise; `default` is searched as well."""
+    """A coding agent works in the space of its repository unless told otherwise; every other space is read as well."""
     home = home_arguments(settings)
-    space = space or ("auto" if client.codes and settings.space == "default" else settings.space)
-    arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != "default" else []), *home]
-    memory = [*(["--space", space] if space != "auto" else []), *home]  # which is what a hook does unasked
+    space = space or settings.space or (AUTO if client.codes else DEFAULT_SPACE)
+    arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != DEFAULT_SPACE else []), *home]
+    memory = [*(["--space", space] if space != AUTO else []), *home]  # which is what a hook does unasked
     program = shared_command() if scope == PROJECT else command()
     return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
 

@@ -50,6 +50,7 @@ QUOTED = 80  # characters of each of their memories
 
 # Of the call being answered.
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
+_space: ContextVar[str] = ContextVar("space", default="")
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 Schema = dict[str, Any]
@@ -283,6 +284,7 @@ class Dialect:
         """
         operation = self.operations[name]
         _prefix.set(prefix)
+        _space.set(engine.spaces[0])
         try:
             access.check_call(
                 engine.caller,
@@ -374,6 +376,11 @@ def quoted(memory: Memory) -> str:
 def served(tool: str) -> str:
     """A tool's name as the client of this call knows it, for texts that name one."""
     return f"{_prefix.get()}{tool}"
+
+
+def is_elsewhere(memory: Memory) -> bool:
+    """Whether a memory is from another space than this call works in, which texts then say."""
+    return memory.space != _space.get()
 
 
 def request_id() -> str:

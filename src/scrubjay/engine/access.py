@@ -39,11 +39,12 @@ def audience_in(caller: Caller, spaces: Sequence[str]) -> Audience:
     )
 
 
-def own_audience(caller: Caller, memory: Memory) -> Audience:
-    """What the memory's user may see and change, in its own space."""
+def own_audience(caller: Caller, memory: Memory, *, only: bool = True) -> Audience:
+    """What the memory's user may see: in its own space only, or in every space that the caller may use."""
     role = caller.role if memory.context.user_id == caller.user else Role.MEMBER
     spaces = None if caller.spaces is None else caller.spaces | {memory.space}
-    return audience_in(Caller(user=memory.context.user_id, role=role, spaces=spaces), (memory.space,))
+    user = Caller(user=memory.context.user_id, role=role, spaces=spaces)
+    return audience_in(user, (memory.space,)) if only else audience_anywhere(user)
 
 
 def audience_of_paths(caller: Caller, space: str) -> Audience:

@@ -1,9 +1,10 @@
 """What to know when a session begins: where work was left, what was decided, what matters in the project and beyond.
 
-    Project acme           the first space: what is important or new
-    Personal: default      the other spaces
-    Open decisions         current ones without an outcome so far
+    Project acme           the current space: what is important or new
+    Personal: default      what is known of the user in every project
+    Open decisions         current ones of this space, without an outcome so far
     Last checkpoint        where work was left, and what comes next
+    Other spaces           their names, and how many memories each has
 
 It needs no model and no question, so it is cheap enough for a hook. These texts were not asked for, so those that are
 flagged as a secret or as an instruction stay out. An entry is one line that begins with what we know of it,
@@ -25,7 +26,7 @@ from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.search.ranking import recency_of
 from scrubjay.errors import InvalidInput
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Decay, Filter, Kind, Memory, Order, Outcome
+from scrubjay.values.memory import DEFAULT_SPACE, Decay, Filter, Kind, Memory, Order, Outcome, Space
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ BUDGET = 1_500  # tokens, unless asked otherwise
 LEAST, MOST = 100, 8_000
 CONSIDERED = 60  # of a section's most important memories, and as many of its newest
 ENTRY = 300  # characters of a memory; its id leads to the rest
+NAMED = 8  # other spaces
 CHECKPOINT_SHARE = 3  # a third of the budget at most
 CLOSED = (Outcome.SUCCESS, Outcome.FAILED)
 CUT = "There is more than fits here: `recall` finds the rest."
@@ -60,6 +62,7 @@ class Brief:
     doubts: Mapping[str, str] = field(default_factory=dict)  # by the id of a memory, what very likely outdates it
     withheld: int = 0  # flagged as a secret or an instruction, of those considered
     more: bool = False  # whether something was left out for want of room
+    elsewhere: tuple[Space, ...] = ()  # the other spaces that are read and hold something, the fullest first
 
 
 def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
@@ -74,15 +77,17 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
         engine.look_for_owed()
         considered = Considered(engine)
         queues = considered.queues()
+        elsewhere = () if engine.only else other_spaces(engine)
+        names = names_of(elsewhere, budget)
     now = engine.now()
-    taken = taken_in_turn(queues, budget, now, considered.doubts)
+    taken = taken_in_turn(queues, budget - tokens_in(names), now, considered.doubts)
     sections = tuple(
         Section(name=name, title=title, memories=tuple(memories))
         for (name, title, _), memories in zip(queues, taken, strict=True)
         if memories
     )
     more = not considered.all or sum(map(len, taken)) < sum(len(found) for _, _, found in queues)
-    text = rendered(sections, budget, now, considered.doubts, withheld=considered.withheld, more=more)
+    text = rendered(sections, budget, now, considered.doubts, withheld=considered.withheld, more=more, elsewhere=names)
     engine.count_reads([memory for section in sections for memory in section.memories], used=False)
     return Brief(
         text=text,
@@ -92,7 +97,22 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
         doubts=considered.doubts,
         withheld=considered.withheld,
         more=more,
+        elsewhere=elsewhere,
     )
+
+
+def other_spaces(engine: Engine) -> tuple[Space, ...]:
+    """Those that no section is about, and that hold something for the caller."""
+    told = (engine.spaces[0], DEFAULT_SPACE)
+    found = [one for one in engine.list_spaces() if one.name not in told and one.memories]
+    return tuple(sorted(found, key=lambda one: (-one.memories, one.name)))
+
+
+def names_of(spaces: Sequence[Space], budget: int) -> str:
+    """One line that names other spaces, in a quarter of the budget; empty if there are none."""
+    named = [f"{one.name} ({one.memories:,})" for one in spaces[:NAMED]]
+    more = [f"and {len(spaces) - NAMED:,} more"] if len(spaces) > NAMED else []
+    return clipped(f"`recall` also searches the other spaces: {', '.join([*named, *more])}", budget) if named else ""
 
 
 Queue = tuple[str, str, list[Memory]]  # a section's name and title, and what may come into it, best first
@@ -111,6 +131,9 @@ class Considered:
 
     def queues(self) -> list[Queue]:
         first, *others = self._engine.spaces
+        granted = access.granted(self._engine.caller, DEFAULT_SPACE)
+        if first != DEFAULT_SPACE and granted and not self._engine.only and not others:
+            others = [DEFAULT_SPACE]
         checkpoints = self._fit(self._list(first, Kind.CHECKPOINT, limit=CONSIDERED))[:1]
         decided = self._fit(self._list(first, Kind.DECISION, limit=2 * CONSIDERED))
         closed = [one for one in decided if one.detail.get("outcome") in CLOSED]
@@ -198,9 +221,16 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: M
 
 
 def rendered(
-    sections: Sequence[Section], budget: int, now: datetime, doubts: Mapping[str, str], *, withheld: int, more: bool
+    sections: Sequence[Section],
+    budget: int,
+    now: datetime,
+    doubts: Mapping[str, str],
+    *,
+    withheld: int,
+    more: bool,
+    elsewhere: str = "",
 ) -> str:
-    if not sections:
+    if not sections and not elsewhere:
         return ""
     blocks = [
         "\n".join(
@@ -208,7 +238,7 @@ def rendered(
         )
         for section in sections
     ]
-    body = "\n\n".join([*blocks, *([CUT] if more else [])])
+    body = "\n\n".join([*blocks, *([elsewhere] if elsewhere else []), *([CUT] if more else [])])
     text, tokens = "", -1
     while tokens != tokens_in(text):  # the number is part of what it counts
         tokens = tokens_in(text)
@@ -224,10 +254,12 @@ def heading(tokens: int, budget: int, withheld: int) -> str:
     )
 
 
-def entry(section: str, memory: Memory, budget: int, now: datetime, newer: str | None = None) -> str:
+def entry(
+    section: str, memory: Memory, budget: int, now: datetime, newer: str | None = None, *, where: str = ""
+) -> str:
     """One line: what we know of a memory, then its text. `newer` very likely outdates it, which is not settled yet."""
     doubt = f", may be outdated by {newer}" if newer else ""
-    about = f"- [{memory.id}, {ago(memory.updated_at, now)}{doubt}]"
+    about = f"- [{memory.id}, {ago(memory.updated_at, now)}{where}{doubt}]"
     if section == "checkpoint":
         steps = memory.detail.get("next_steps")
         text = f"{memory.content} Next: {steps}" if steps else memory.content

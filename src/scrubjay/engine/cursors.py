@@ -69,7 +69,7 @@ def _veiled(payload: bytes, key: bytes, signature: bytes) -> bytes:
 def question(engine: Engine, filter: Filter, order: Order, descending: bool) -> str:
     """Everything that must stay the same from page to page of a list."""
     asked = sorted((entry.name, repr(_plain_set(getattr(filter, entry.name)))) for entry in fields(filter))
-    return repr((engine.identity.user, engine.spaces, order, descending, asked))
+    return repr((engine.identity.user, engine.spaces, engine.only, order, descending, asked))
 
 
 def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:

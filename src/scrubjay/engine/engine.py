@@ -107,7 +107,8 @@ class Engine:
     records: Store
     now: Callable[[], datetime]
     identity: Caller  # who asks; `caller` also says which spaces are read-only now
-    spaces: tuple[str, ...]  # that it works in, the first for writing
+    spaces: tuple[str, ...]  # that it works in, the first for writing, and first among those that are read
+    only: bool  # whether it reads nothing but these, instead of every space the caller may see
     provenance: Provenance  # where its calls come from
     request: Request | None = None  # a write with a key, which is done once
     expected_version: int | None = None  # of what is changed
@@ -123,6 +124,7 @@ class Engine:
         *,
         caller: Caller | None = None,
         spaces: tuple[str, ...] | None = None,
+        only: bool | None = None,
         provenance: Provenance | None = None,
         request: Request | None = None,
         expected_version: int | None = None,
@@ -143,6 +145,7 @@ class Engine:
             self,
             identity=identity,
             spaces=self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces),
+            only=self.only if only is None else only,
             provenance=replace(provenance or self.provenance, caller=identity.user),
             request=request or self.request,
             expected_version=expected_version or self.expected_version,
@@ -197,12 +200,12 @@ class Engine:
         )
 
     def audience(self, filter: Filter) -> Audience:
-        """What the caller may see in these spaces; :raises Forbidden: if the filter names what it may not ask for"""
+        """What the caller reads; :raises Forbidden: if the filter names what it may not ask for"""
         intake.check_filter(filter)
         caller = self.caller
         if filter.user_id is not None:
             access.checked_user(caller, filter.user_id)
-        return access.audience_in(caller, self.spaces)
+        return access.audience_in(caller, self.spaces) if self.only else access.audience_anywhere(caller, self.spaces)
 
     def transact(self, kind: type[Result], work: Callable[[Transaction], Result]) -> Result:
         """Do some work in a transaction of its own; once only, if its request carries a key."""
@@ -255,16 +258,22 @@ class Engine:
             self.folders.write(patient=patient)
 
     def look_at_folders(self) -> None:
-        """Take in what people changed in the files of these spaces, and write those that wait."""
-        if self.registry is not None and self.registry.any_there(self.spaces):
-            self.folders.look(self.spaces)
+        """Take in what people changed in the files of what is read, and write those that wait."""
+        if self.registry is not None and (filed := self._filed(self.registry)):
+            self.folders.look(filed)
         else:
             self.write_files()  # a folder may be missing because a kill came before its first file
 
     def notice_edits(self) -> None:
-        """Take in what people changed in the files of these spaces; if they changed nothing, nothing is written."""
-        if self.registry is not None and self.registry.any_there(self.spaces):
-            self.folders.notice(self.spaces)
+        """Take in what people changed in the files of what is read; if they changed nothing, nothing is written."""
+        if self.registry is not None and (filed := self._filed(self.registry)):
+            self.folders.notice(filed)
+
+    def _filed(self, registry: Registry) -> Sequence[str]:
+        """The spaces that are read and have a folder on disk, the current one first."""
+        there, caller = registry.there(), self.caller
+        others = () if self.only else [one for one in there if access.granted(caller, one)]
+        return [space for space in dict.fromkeys((*self.spaces, *others)) if space in there]
 
     def with_texts(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
         """Memories as they are shown: with the texts of those that are archived (`archives.py`)."""
@@ -344,7 +353,8 @@ class Engine:
         with self.records.one_reader():
             memory = intake.in_conversation(self, enriched, given)
             self.look_for_owed()
-            fingerprint, audience = intake.fingerprint(memory), access.own_audience(self.caller, memory)
+            fingerprint = intake.fingerprint(memory)
+            audience = access.own_audience(self.caller, memory, only=self.only)
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
             vector, wait = None if degraded else text.first, self.parts.judge_seconds
@@ -429,10 +439,12 @@ class Engine:
 
     def store_each(self, items: Sequence[NewMemory], *, personal: Container[int] = ()) -> Sequence[Stored]:
         """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
-        kept. Those whose place is in `personal` go into the last of this engine's spaces instead of the first."""
-        last = self.bound_to(spaces=(self.spaces[-1],))
+        kept. Those whose place is in `personal` go into the default space, if the caller may write there and this
+        engine is not kept to its own."""
+        shared = not self.only and access.granted(self.caller, DEFAULT_SPACE)
+        default = self.bound_to(spaces=(DEFAULT_SPACE,)) if shared else self
         engines = [
-            (last if place in personal else self).bound_to(request=self.request and self.request.nth(place))
+            (default if place in personal else self).bound_to(request=self.request and self.request.nth(place))
             for place in range(len(items))
         ]
         admitted = [intake.admit(engine, new) for engine, new in zip(engines, items, strict=True)]
@@ -608,8 +620,8 @@ class Engine:
         return found
 
     def brief(self, *, budget: int = 1_500) -> Brief:
-        """What to know when a session begins, within a budget of tokens: the first space, then the others, decisions
-        that are open and the last checkpoint. Needs no model."""
+        """What to know when a session begins, within a budget of tokens: the current space, what is personal, decisions
+        that are open, the last checkpoint, other spaces by name. Needs no model."""
         from scrubjay.engine import brief
 
         return brief.written(self, budget=budget)
@@ -784,7 +796,7 @@ class Engine:
         if not dry_run and (kept := self.earlier_result(tuple[Memory, ...])) is not None:
             return kept
         expired = Filter(states=AT_HAND, expired=True)
-        audience, now = self.audience(expired), self.now()
+        audience, now = access.audience_in(self.caller, self.spaces), self.now()
         found = self.records.list(expired, audience, now=now, limit=MOST_PRUNED)
         pruned = [memory for memory in found if access.may_change(self.caller, memory)]
         if dry_run:
@@ -843,13 +855,13 @@ class Engine:
         from scrubjay.engine import statistics
 
         asked = query or statistics.StatsQuery()
-        found = statistics.statistics(self.records, self.caller, self.spaces, asked, now=self.now())
+        found = statistics.statistics(self.records, self.caller, self.audience(Filter()), asked, now=self.now())
         if not found.exists:
             raise ScopeNotFound(f"No {asked.scope} {asked.scope_id}.", scope_id=asked.scope_id)
         return found
 
     def tags(self, *, found: bool = False, limit: int = 100) -> Sequence[TagCount]:
-        """The tags in this engine's spaces, the most frequent first; with `found`, those found in texts as well."""
+        """The tags of what the caller reads, the most frequent first; with `found`, those found in texts as well."""
         intake.check_limit(limit, 0)
         rows = self.records.statistics.tags(self.audience(Filter()), now=self.now(), found=found, limit=limit)
         return [TagCount(tag=tag, memories=memories) for tag, memories in rows]
@@ -1003,7 +1015,8 @@ class Engine:
         def linked(ids: Sequence[str]) -> Sequence[Link]:
             return self.ledger.links_seen(self.records, ids)
 
-        return transfer.exported(self.records, self.audience(Filter()), self.now(), self.with_texts, linked)
+        here = access.audience_in(self.caller, self.spaces)  # as an import puts all of it into one space
+        return transfer.exported(self.records, here, self.now(), self.with_texts, linked)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None

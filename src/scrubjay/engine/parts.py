@@ -48,6 +48,7 @@ class Parts:
         *,
         caller: Caller | None = None,
         spaces: tuple[str, ...] = (DEFAULT_SPACE,),
+        only: bool = False,
         provenance: Provenance | None = None,
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 2.0,
@@ -102,6 +103,7 @@ class Parts:
             now=clock,
             identity=who,
             spaces=tuple(intake.check_space(space) for space in spaces),
+            only=only,
             provenance=provenance or Provenance(caller=who.user),
         )
         self.embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)

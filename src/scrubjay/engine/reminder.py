@@ -51,7 +51,8 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
     known = {memory.id: memory for memory in (*strong, *newer) if not memory.flags}
     room, now, lines, taken = budget - tokens_in(HEADING), engine.now(), [], []
     for memory in pairs_together(list(known.values()), doubts):
-        line = entry("", memory, budget, now, doubts.get(memory.id))
+        where = f", from space {memory.space}" if memory.space != engine.spaces[0] else ""
+        line = entry("", memory, budget, now, doubts.get(memory.id), where=where)
         if tokens_in(line + "\n") <= room:
             room -= tokens_in(line + "\n")
             lines.append(line)

@@ -29,9 +29,9 @@ SHOWN = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
 
 
 class StatsScope(StrEnum):
-    EVERYTHING = "everything"  # all that the caller may see in its spaces
-    GLOBAL = "global"  # the same in every space that the caller may use
-    OWN = "own"  # what is the caller's: of an owner all in its spaces, of others what they are the user of
+    EVERYTHING = "everything"  # all that the caller reads
+    GLOBAL = "global"  # all in every space that the caller may use, even if it is kept to one
+    OWN = "own"  # what is the caller's: of an owner all that it reads, of others what they are the user of
     USER = "user"
     CONVERSATION = "conversation"
     CATEGORY = "category"
@@ -147,16 +147,18 @@ class Statistics:
     recall_hours: Sequence[Sequence[int]] = ()  # recalls by weekday, Monday first, and hour of the day
 
 
-def statistics(
-    records: Reads, caller: Caller, spaces: Sequence[str], query: StatsQuery, *, now: datetime
-) -> Statistics:
+def statistics(records: Reads, caller: Caller, audience: Audience, query: StatsQuery, *, now: datetime) -> Statistics:
     """The numbers of what a caller may see.
 
     :raises Forbidden: if it names another user without the right
     :raises InvalidInput: if the time range is reversed, or the scope needs an id and has none
     """
     query = _of_caller(query, caller)
-    part, audience = _part(query), _audience(caller, spaces, query)
+    part = _part(query)
+    if query.scope is StatsScope.USER and query.scope_id:
+        access.checked_user(caller, query.scope_id)
+    if query.scope is StatsScope.GLOBAL:
+        audience = access.audience_anywhere(caller)
     totals = records.statistics.totals(part, audience, now=now)
     start, end = _range(query, totals, now)
     there_were = partial(_there_were, records, part, audience, present=totals.memories, now=now)
@@ -204,14 +206,6 @@ def _part(query: StatsQuery) -> Part:
     if not query.scope_id:
         raise InvalidInput(f"scope_id is required for scope {query.scope}.", field="scope_id")
     return Part(Of(query.scope), query.scope_id)
-
-
-def _audience(caller: Caller, spaces: Sequence[str], query: StatsQuery) -> Audience:
-    if query.scope is StatsScope.USER and query.scope_id:
-        access.checked_user(caller, query.scope_id)
-    if query.scope is StatsScope.GLOBAL:
-        return access.audience_anywhere(caller)
-    return access.audience_in(caller, spaces)
 
 
 def _exists(caller: Caller, query: StatsQuery, totals: Totals) -> bool:

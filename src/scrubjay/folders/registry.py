@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -82,16 +82,16 @@ class Registry:
         """Its files; those under our own home are for this user only, as the store in one file is."""
         return Folder(store.path, private=Path(os.path.realpath(store.path)).is_relative_to(self._home))
 
-    def any_there(self, spaces: Sequence[str]) -> bool:
-        """Whether any of these spaces has a folder on disk; fast, and False if the registry cannot be read."""
+    def there(self) -> list[str]:
+        """The spaces that have a folder on disk; fast, and none if the registry cannot be read."""
         try:
             found = self.stores()
         except RegistryDamaged as error:  # other dialects do not need it
             import logging  # rarely needed, and not free
 
             logging.getLogger(__name__).warning("%s", error.message)
-            return False
-        return any(found[space].path.is_dir() for space in spaces if space in found)
+            return []
+        return [name for name, store in found.items() if store.path.is_dir()]
 
     def read_only(self) -> frozenset[str]:
         """The read-only stores; fast, and empty if the registry cannot be read."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.values.memory import Provenance
-from scrubjay.wiring import open_engine, spaces_of
+from scrubjay.wiring import current_space, open_engine
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 def answer(engine: Engine, question: dict[str, Any], *, words_only: bool = False) -> dict[str, Any]:
     """The text for the client, and what the log says of it."""
-    spaces = spaces_of(question["space"], Path(question["folder"]))
-    bound = engine.bound_to(spaces=spaces, provenance=Provenance(client="scrubjay-hook", transport="hook"))
+    space = current_space(question["space"], Path(question["folder"]))
+    bound = engine.bound_to(
+        spaces=(space,),
+        only=bool(question.get("only")),
+        provenance=Provenance(client="scrubjay-hook", transport="hook"),
+    )
     if question["moment"] == "session-start":
         brief = bound.brief()
         ids = [memory.id for section in brief.sections for memory in section.memories]

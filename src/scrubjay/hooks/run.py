@@ -42,7 +42,8 @@ Usage: scrubjay hook session-start|prompt|pre-compact|session-end [OPTIONS]
 
 Options:
   --client NAME       Who asks, for the log.
-  --space NAME        The space to look in. Default: auto, the repository's.
+  --space NAME        The current space. Default: auto, the repository's.
+  --only              Read that space only, not every space.
   --home FOLDER       Where memories are kept. Default: your data folder.
   --deadline SECONDS  Most time to take. Default: 0.3; 2 for session-start.
   --help              Show this message.
@@ -61,6 +62,7 @@ class Hook:
         options = options_in(arguments)
         self.client = options.get("--client", "")
         self.space = options.get("--space", "auto")
+        self.only = "--only" in options
         self.home = options.get("--home")
         usual = SESSION_SECONDS if self.moment == "session-start" else DEADLINE_SECONDS
         self.seconds = seconds_of(options.get("--deadline", ""), usual)
@@ -146,6 +148,7 @@ def answered(hook: Hook) -> str:
     if hook.moment == "prompt" and len(text.split()) < 2:
         return ""
     asked = {"moment": hook.moment, "text": text, "space": hook.space, "folder": folder, "store": settings.store}
+    asked["only"] = hook.only or settings.only
     from scrubjay.hooks.asking import ask
 
     reply = ask(settings.home, asked, seconds=min(SERVER_SHARE * hook.seconds, hook.left()))

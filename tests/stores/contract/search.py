@@ -273,6 +273,16 @@ class SearchContract:
         glimpses = store.glimpses([name])
         assert (list(glimpses.memories), list(glimpses.opening)) == ([name], [text])
 
+    def test_memories_are_told_apart_by_their_spaces(self, store: Store) -> None:
+        with store.writing() as tx:
+            for space in ("a", "b"):
+                tx.spaces.create(space, at=NOW)
+        for name, space in {"one": "a", "two": "b", "three\0": "a"}.items():
+            put(store, some(id=name, space=space))
+
+        assert store.in_space(["one", "three\0", "two", "unknown"], "a") == {"one", "three\0"}
+        assert store.in_space(["one"], "b") == store.in_space(["one"], "unknown") == store.in_space([], "a") == set()
+
     def test_glimpses_tell_conversations_apart(self, store: Store) -> None:
         for name, talk in {"one": "a", "two": "a", "three": "b"}.items():
             put(store, some(id=name, context=Context(conversation_id=talk)))

@@ -10,7 +10,18 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import meant, remember_list
-from scrubjay.cli.output import Cell, counted, note, nothing, on_terminal, print_json, print_table, safe, show
+from scrubjay.cli.output import (
+    Cell,
+    counted,
+    elsewhere,
+    note,
+    nothing,
+    on_terminal,
+    print_json,
+    print_table,
+    safe,
+    show,
+)
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error, NotFound
 from scrubjay.values.memory import MAX_LIMIT, OpenConflict, Relation
@@ -113,7 +124,7 @@ def show_open(engine: Engine, found: Sequence[OpenConflict], session: Session, *
     elif not found:
         nothing("No open conflicts.", engine, session)
     elif not on_terminal():
-        print_table(("likely", "old", "says", "new", "says", "stored"), [row(one) for one in found])
+        print_table(("likely", "old", "says", "new", "says", "stored", "space"), [row(one, engine) for one in found])
         note("Resolve one with --supersede OLD NEW, --keep OLD NEW or --same OLD NEW.", session)
     elif ask and sys.stdin is not None and sys.stdin.isatty():
         review(engine, found)
@@ -166,5 +177,6 @@ def print_conflict(found: Sequence[OpenConflict], place: int) -> None:
     print_pair(f"{place + 1} of {len(found)}, likely {one.score:.2f}", one.old, one.new, first=2 * place + 1)
 
 
-def row(one: OpenConflict) -> tuple[Cell, ...]:
-    return f"{one.score:.2f}", one.old.id, one.old.text, one.new.id, one.new.text, one.new.created_at
+def row(one: OpenConflict, engine: Engine) -> tuple[Cell, ...]:
+    where = elsewhere(engine, one.old, one.new)
+    return f"{one.score:.2f}", one.old.id, one.old.text, one.new.id, one.new.text, one.new.created_at, *where

@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import note, nothing, on_terminal, print_json, print_table
+from scrubjay.cli.output import elsewhere, note, nothing, on_terminal, print_json, print_table
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import MAX_LIMIT
 
@@ -43,8 +43,18 @@ def duplicates(session: Session, /, *, limit: int) -> None:
             note("scrubjay conflicts --same OLDER NEWER, or scrubjay forget ID.", session)
         elif found:
             print_table(
-                ("older", "says", "newer", "says", "stored"),
-                [(one.older.id, one.older.text, one.newer.id, one.newer.text, one.newer.created_at) for one in found],
+                ("older", "says", "newer", "says", "stored", "space"),
+                [
+                    (
+                        one.older.id,
+                        one.older.text,
+                        one.newer.id,
+                        one.newer.text,
+                        one.newer.created_at,
+                        *elsewhere(engine, one.older, one.newer),
+                    )
+                    for one in found
+                ],
             )
             note("scrubjay supersede OLDER NEWER, or scrubjay forget ID.", session)
         elif engine.records.upkeep.pending(limit=1):  # only what has a vector was compared

@@ -51,7 +51,8 @@ def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
         return
     counts = {"scrubjay": 0, "memory": 0, "link": 0}
     with session.engine(meaning=False, known_space=True) as engine, destination(checked(file, replace)) as write:
-        total = engine.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
+        here = engine.bound_to(only=True)
+        total = here.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
         with progress("Exporting", shown=not session.as_json, total=total, unit="memories") as report:
             for line in engine.export():
                 write(as_line(line))
@@ -63,7 +64,7 @@ def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
         print_json({"file": os.path.abspath(file), "memories": counts["memory"], "links": counts["link"]})
     else:
         memories, links = counted(counts["memory"], "memory", "memories"), counted(counts["link"], "link", "links")
-        note(f"{memories} and {links} in {safe(file)}.", session)
+        note(f"{memories} and {links} of space {engine.spaces[0]} in {safe(file)}.", session)
 
 
 def checked(file: str, replace: bool) -> str:

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import Cell, note, nothing, print_json, print_listed
+from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
@@ -75,8 +75,8 @@ def list_(
             print_json(page.memories)
         elif page.memories:
             doubts = engine.doubts(page.memories)
-            rows = [row(memory, doubts.get(memory.id)) for memory in page]
-            print_listed(("id", "stored", "category", "tags", "state", "memory"), rows)
+            rows = [(*row(memory, doubts.get(memory.id)), *elsewhere(engine, memory)) for memory in page]
+            print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:

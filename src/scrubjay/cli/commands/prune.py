@@ -7,6 +7,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, show_table
 from scrubjay.cli.session import Session
+from scrubjay.values.memory import AT_HAND, Filter
 
 
 @click.command(
@@ -21,12 +22,15 @@ from scrubjay.cli.session import Session
 def prune(session: Session, dry_run: bool) -> None:
     """Forget expired memories.
 
-    Expired memories are already hidden; pruned ones can be restored for thirty days, then they are erased.
+    Only those of the current space, or of the one that --space names. They are already hidden; pruned ones can be
+    restored for thirty days, then they are erased.
     """
     with session.engine(meaning=False, known_space=True) as engine:
         pruned = engine.prune(dry_run=dry_run)
+        others = not pruned and engine.list(Filter(states=AT_HAND, expired=True), limit=1).memories
+        where = f" in space {engine.spaces[0]}. Others hold some: name one with --space" if others else ""
     show_table(
         list(pruned), ("id", "expired", "memory"), [(one.id, one.expires_at, one.text) for one in pruned], session
     )
     verb = "would be forgotten" if dry_run else "forgotten"
-    note(f"{len(pruned):,} {verb}." if pruned else "Nothing has expired.", session)
+    note(f"{len(pruned):,} {verb}." if pruned else f"Nothing has expired{where}.", session)

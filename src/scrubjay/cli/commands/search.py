@@ -15,6 +15,7 @@ from scrubjay.cli.output import (
     LONG,
     Cell,
     Marked,
+    elsewhere,
     note,
     nothing,
     on_terminal,
@@ -84,8 +85,10 @@ def search(
             print_json(found.hits)
         elif found.hits:
             doubts = engine.doubts([hit.memory for hit in found])
-            rows = [row(hit, asked.joined, doubts.get(hit.memory.id)) for hit in found]
-            print_listed(("score", "id", "memory", "tags", "stored", "state", "why"), rows)
+            rows = [
+                (*row(hit, asked.joined, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found
+            ]
+            print_listed(("score", "id", "memory", "tags", "stored", "state", "why", "space"), rows)
         else:
             nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 

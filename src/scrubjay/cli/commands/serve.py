@@ -19,13 +19,15 @@ from scrubjay.dialects.table import DIALECTS
 )
 @click.option("--host", metavar="ADDRESS", help="The address to listen on. Default: 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on. Default: 8377.")
+@click.option("--only", is_flag=True, help="Read only the space named by --space, instead of every space.")
 @click.pass_obj
-def serve(session: Session, host: str | None, port: int | None) -> None:
+def serve(session: Session, host: str | None, port: int | None, only: bool) -> None:
     """Serve the memory over HTTP.
 
-    Prints its address and runs until Ctrl-C.
+    Prints its address and runs until Ctrl-C. It writes to the space default, wherever it is started, unless --space or
+    a request names another.
     """
-    settings = session.settings(host=host, port=port, dialects=tuple(DIALECTS))
+    settings = session.settings(host=host, port=port, only=only or None, dialects=tuple(DIALECTS))
     from scrubjay.servers.http import app  # takes most of a second: after the settings are checked
 
     app.serve(settings)

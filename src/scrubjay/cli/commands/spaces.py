@@ -22,8 +22,8 @@ from scrubjay.cli.session import Session
 def spaces() -> None:
     """List, create or grant spaces, one per project or purpose.
 
-    A memory belongs to one space, and a search looks in one. `--space auto` names it after the current repository and
-    searches the default space as well.
+    A memory belongs to one space: that of the current repository, or `default` outside of one. A search looks in every
+    space, the current one first; with --space NAME in that one only.
     """
 
 

@@ -24,7 +24,7 @@ BARS = 20  # columns of the longest bar
     scrubjay stats --everywhere --json
     """,
 )
-@click.option("--everywhere", is_flag=True, help="Count every space, not just one.")
+@click.option("--everywhere", is_flag=True, help="Count every space, even if --only is set.")
 @click.pass_obj
 def stats(session: Session, everywhere: bool) -> None:
     """Show how many memories there are, of which kinds, and how they are used.

@@ -13,7 +13,7 @@ from scrubjay.cli.output import note, show, tell_flags, tell_owed, told_of_a_new
 from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
-from scrubjay.values.memory import Stored
+from scrubjay.values.memory import Memory, Stored
 
 
 @click.command(
@@ -56,7 +56,7 @@ def store(session: Session, /, *, text: str, **fields: Any) -> None:
     dash after --.
     """
     content = given_text(text)
-    with session.engine() as engine, told_of_a_new_space(engine, session):
+    with session.engine(writes=True) as engine, told_of_a_new_space(engine, session):
         with waiting("Storing, and comparing with earlier memories"):
             stored = engine.store(content, **fields)
         owed = engine.take_owed()
@@ -66,14 +66,18 @@ def store(session: Session, /, *, text: str, **fields: Any) -> None:
 
 
 def advise(stored: Stored, session: Session) -> None:
+    def titled(memory: Memory) -> str:
+        where = f" (from space {memory.space})" if memory.space != stored.memory.space else ""
+        return f"{memory.title}{where}"
+
     tell_flags(stored.memory, session)
     if stored.degraded:
         note(f"Found by words only for now: {stored.degraded} See `scrubjay doctor`.", session)
     if not stored.compared:
         note("Not compared yet: 1 memory; `scrubjay conflicts` says later what it may outdate.", session)
     for earlier in stored.similar:
-        note(f"It may outdate: {earlier.title}", session)
+        note(f"It may outdate: {titled(earlier)}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)
     for earlier in stored.candidates:
         if earlier.id in stored.same:
-            note(f"It says the same as: {earlier.title} ({earlier.id})", session)
+            note(f"It says the same as: {titled(earlier)} ({earlier.id})", session)

@@ -51,7 +51,7 @@ def read(engine: Engine, uri: str) -> tuple[str, str]:
         reply = replies.briefed(engine.brief(), engine.now())
     elif name.startswith("space/"):
         space = engine.space(name.removeprefix("space/")).name
-        page = engine.bound_to(spaces=(space,)).list(limit=SHOWN)
+        page = engine.bound_to(spaces=(space,), only=True).list(limit=SHOWN)
         engine.count_reads(page.memories, used=False)
         reply = replies.listed(page.memories, BUDGET, engine.now(), engine.doubts(page.memories))
     else:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import Body, Reply, present, served
+from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import LABEL, indented, on_one_line
 from scrubjay.values.memory import Forgotten, Hit, Hits, Kind, Memory, Relation, Status, Stored, Undone, Verdict
@@ -93,7 +93,7 @@ def about(memory: Memory, now: datetime, newer: str | None = None) -> str:
         f"[{memory.id}] {ago(memory.created_at, now)} ({memory.created_at:%Y-%m-%d})",
         f"superseded by {memory.superseded_by}" if state == "superseded" else state,
         *([f"may be outdated by {newer} ({served('settle')})"] if newer else []),
-        f"space {memory.space}",
+        f"{'from ' if is_elsewhere(memory) else ''}space {memory.space}",
         kind_of(memory),
     ]
     if memory.valid_until is not None:
@@ -112,7 +112,8 @@ def suspicion(memory: Memory) -> str:
 
 
 def mention(memory: Memory, now: datetime) -> str:
-    return f"[{memory.id}] ({ago(memory.created_at, now)}) {clipped(on_one_line(memory.shown_text), OPENING)}"
+    where = f", from space {memory.space}" if is_elsewhere(memory) else ""
+    return f"[{memory.id}] ({ago(memory.created_at, now)}{where}) {clipped(on_one_line(memory.shown_text), OPENING)}"
 
 
 def clipped(text: str, most: int) -> str:

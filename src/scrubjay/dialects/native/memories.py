@@ -261,8 +261,8 @@ def list_memories(engine: Engine, args: Body) -> Body:
     gives=gives(shape(Brief)["properties"], optional={"notices": NOTICES}),
 )
 def brief(engine: Engine, args: Body) -> Body:
-    """What to know when a session begins, within a budget of tokens: the first space, then the others, open decisions
-    and the last checkpoint; as a text for a model, and as the memories that it names."""
+    """What to know when a session begins, within a budget of tokens: the current space, what is personal, open
+    decisions, the last checkpoint, and other spaces by name; as a text for a model, and as the memories in it."""
     return plain_body(engine.brief(budget=int(args.get("budget", BUDGET))))
 
 

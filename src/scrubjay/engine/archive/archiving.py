@@ -156,7 +156,7 @@ class Archiving(Archives):
 
     def _matching(self, filter: Filter) -> Iterator[Memory]:
         engine = self._engine
-        audience = engine.audience(filter)
+        audience = engine.bound_to(only=True).audience(filter)  # a policy is that of a space
         for page in pages(engine.records, filter, audience, now=engine.now(), size=BATCH, newest_first=False):
             yield from (memory for memory in page if access.may_change(engine.caller, memory))
 

@@ -216,8 +216,9 @@ def stored_result(
 
 
 def judge_late(engine: Engine, memory: Memory, vector: Vector) -> None:
-    """Judge a memory that had no vector when it was stored."""
-    audience = access.own_audience(engine.caller, memory)
+    """Judge a memory that had no vector when it was stored: what the machine's owner stored in every space, and of
+    others, whose grants are not known here, in its own."""
+    audience = access.own_audience(engine.caller, memory, only=memory.provenance.caller != engine.caller.user)
     neighbours = find_neighbours(engine, memory, vector, audience)
     proposals = find_proposals(engine, memory, neighbours, audience, intake.fingerprint(memory))
     hint = sure_hint(proposals)

@@ -94,7 +94,7 @@ class Conversations:
     def remember(self, new: NewMemory, *, workspace: str | None = None) -> Stored:
         """Store a memory in a conversation's space; an unknown conversation begins with it."""
         at = self._at(workspace, new.conversation_id)
-        stored = at.store(new)
+        stored = at.bound_to(only=self._engine.only).store(new)
         if new.conversation_id is not None:
             self._begun(at, new.conversation_id)
         return stored
@@ -388,7 +388,8 @@ class Conversations:
         return at
 
     def _at(self, workspace: str | None, conversation: str | None) -> Engine:
-        """The engine in the space that is meant: the one named, else the conversation's, else its own first.
+        """The engine in the space that is meant, which it reads alone: the one named, else the conversation's, else its
+        own first.
 
         :raises Forbidden: if the caller has no part in it
         :raises SpaceNotFound: if there is none of that name
@@ -404,7 +405,7 @@ class Conversations:
             known = self._engine.records.conversations.get(space, conversation)
             if known is not None and not access.sees_conversation(self._engine.caller, known):
                 raise missing(conversation)
-        return self._engine.bound_to(spaces=(space,))
+        return self._engine.bound_to(spaces=(space,), only=True)
 
     def _space_of(self, conversation: str | None) -> str | None:
         """Where a conversation is. Who has chosen a space stays in it; who has not finds it in any of its own."""

@@ -76,7 +76,7 @@ class Workspaces:
         return Page(memories=tuple(hit.memory for hit in hits), total=hits.total)
 
     def remember(self, workspace: str, new: NewMemory) -> Stored:
-        return self._in(workspace).store(new)
+        return self._in(workspace).bound_to(only=self._engine.only).store(new)
 
     def named(self, workspace: str) -> str:
         """The space that is meant.
@@ -94,4 +94,4 @@ class Workspaces:
         return space
 
     def _in(self, workspace: str) -> Engine:
-        return self._engine.bound_to(spaces=(self.named(workspace),))
+        return self._engine.bound_to(spaces=(self.named(workspace),), only=True)

@@ -352,16 +352,24 @@ class Decisions:
         return None
 
     def chain(self, topic: str, *, limit: int = 1_000) -> Sequence[Memory]:
-        """How a topic's decision evolved, newest first.
+        """How a topic's decision evolved, newest first: in the current space, or else where it was decided on last.
 
         :raises NotFound: if nothing was decided on it
         """
         engine = self._engine
         wanted = Filter(states=AT_HAND, kinds=DECISIONS, topic=topic)
-        chain = engine.records.list(wanted, engine.audience(wanted), now=engine.now(), limit=limit)
+        chain: Sequence[Memory] = ()
+        for space in (engine.spaces[0], *(one.space for one in self._newest(wanted))):
+            here = access.audience_in(engine.caller, (space,))
+            if chain := engine.records.list(wanted, here, now=engine.now(), limit=limit):
+                break
         if not chain:
             raise NotFound(f"No decisions on {topic[:100]!r}.", hint="`scrubjay decisions` lists the topics.")
         return chain
+
+    def _newest(self, wanted: Filter) -> Sequence[Memory]:
+        engine = self._engine
+        return engine.records.list(wanted, engine.audience(wanted), now=engine.now(), limit=1)
 
     def topics(self, *, limit: int = 1_000) -> Sequence[Topic]:
         """What decisions were made about, newest first."""
@@ -398,7 +406,7 @@ class Decisions:
         engine = self._engine
         if vector is None or memory.kind is not Kind.DECISION or not in_latin_script(memory.embeddable):
             return ()
-        audience = access.own_audience(engine.caller, memory)
+        audience = access.own_audience(engine.caller, memory, only=engine.only)
         nearest = engine.records.nearest(
             vector, Filter(kinds=DECISIONS), audience, now=engine.now(), limit=2 * SIMILAR_MOST
         )

@@ -175,7 +175,7 @@ class Paths:
         space = self._folders.check(store)
         access.check_unsealed(self._engine.caller, space)
         self._folders.look([space])
-        return self._engine.bound_to(spaces=(space,)).prune(dry_run=dry_run)
+        return self._engine.bound_to(spaces=(space,), only=True).prune(dry_run=dry_run)
 
     # --- lists -------------------------------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Paths:
         """The memories that were changed last, newest first."""
         space = self._folders.check(store)
         prefix = None if section is None else checked_section(section)
-        page = self._engine.bound_to(spaces=(space,)).list(
+        page = self._engine.bound_to(spaces=(space,), only=True).list(
             Filter(states=AT_HAND, path_prefix=prefix), order=Order.UPDATED, limit=limit
         )
         return page.memories

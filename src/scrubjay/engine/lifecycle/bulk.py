@@ -47,14 +47,14 @@ class Done:
 
 
 class Bulk:
-    """Works at an engine, in its spaces."""
+    """Works at an engine, in its spaces; memories that are named one by one may be in any."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def preview(self, filter: Filter, *, limit: int = 20) -> Selection:
         """What `forget` and `update` would change."""
-        page = self._engine.list(self._chosen(filter), limit=limit, counted=True)
+        page = self._at(filter).list(self._chosen(filter), limit=limit, counted=True)
         return Selection(total=page.total or 0, memories=page.memories)
 
     def forget(self, filter: Filter, *, reason: str | None = None, operation: str | None = None) -> Done:
@@ -155,7 +155,7 @@ class Bulk:
     ) -> Callable[[Transaction], Done]:
         """What changes as many as one transaction may, once the caller's right to do so is clear. Whoever does the rest
         at once need not count it each time: 1 stands for any number then."""
-        engine = self._engine
+        engine = self._at(filter)
         for space in engine.spaces:
             access.check_store(engine.caller, space)
         lifecycle.check_names_one(filter.ids, engine.expected_version)
@@ -194,6 +194,9 @@ class Bulk:
         if filter.states == plain.states and filter.expired is plain.expired:
             return replace(filter, states=KEPT, expired=None)
         return replace(filter, states=filter.states & KEPT)
+
+    def _at(self, filter: Filter) -> Engine:
+        return self._engine if filter.ids is not None else self._engine.bound_to(only=True)
 
     @property
     def _owner(self) -> bool:

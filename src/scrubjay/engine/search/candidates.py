@@ -67,6 +67,21 @@ class Found(NamedTuple):
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
+    def here_first(self, here: Container[str]) -> Found:
+        """The same with the memories of the current space, whose ids are `here`, before others that have no better
+        label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
+        ranked = self.candidates
+        labels = {row: [*Verdict].index(verdict.label_of(float(ranked.chances[row]))) for row in ranked.order}
+        own = [row for row in ranked.order if ranked.memories[row] in here]
+        others = [row for row in ranked.order if ranked.memories[row] not in here]
+        if answers := sum(labels[row] == 0 for row in own):
+            others = [row for row in others if labels[row] == 0][:answers]
+        order = list[int]()
+        for row in own:
+            better = next((place for place, one in enumerate(others) if labels[one] >= labels[row]), len(others))
+            order, others = [*order, *others[:better], row], others[better:]
+        return self._replace(candidates=ranked.but([*order, *others], {}, ""))
+
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
     """The page that a question asks for; who asks is not noted."""
@@ -130,6 +145,8 @@ def _find(
     answer = Found(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
         answer = answer.without_weak(_flagged_among(engine, found, query, audience, now))
+    if not engine.only and len(found):
+        answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:
         return answer
     if len(found):

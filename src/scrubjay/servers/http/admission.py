@@ -2,7 +2,8 @@
 
 Every request leaves here with an engine bound to its caller and its space (`request.state.engine`), or is refused. Only
 what `is_open` names passes without a credential. The space is `?space=` or `X-Scrubjay-Space`, which must exist: the
-first store would create a misspelt one. Otherwise it is the caller's only one, or else the process's own. The
+first store would create a misspelt one. Otherwise it is the caller's only one, or else the process's own. It
+is written to, and the first among those that are read; a read over REST that names one stays in it (rest.py). The
 credentials of long answers are checked again (open_streams.py).
 """
 
@@ -58,6 +59,7 @@ class Admission:
         request = Request(scope)
         rated = with_rate(scope, send)
         try:
+            request.state.names_space = bool(spaces_named(request))
             proven, request.state.engine = await run_sync(self._admit, request)
             request.state.session = proven.session
             request.state.rate = self._limits.request(proven.caller)
@@ -70,13 +72,17 @@ class Admission:
     def _admit(self, request: Request) -> tuple[Proven, Engine]:
         """Who asks, and the engine bound to it. Reads the store: in a thread."""
         proven = self._credentials.proven(request, request.method)
-        named = (*request.query_params.getlist("space"), *request.headers.getlist("x-scrubjay-space"))
+        named = spaces_named(request)
         bound = self._engine.bound_to(caller=proven.caller, spaces=only_space(proven.caller))
         if not named:
             return proven, bound
         for_all = bound.bound_to(spaces=named)  # all names are checked, the first is used
         bound.check_spaces(for_all.spaces)
         return proven, for_all.bound_to(spaces=named[:1])
+
+
+def spaces_named(request: Request) -> tuple[str, ...]:
+    return (*request.query_params.getlist("space"), *request.headers.getlist("x-scrubjay-space"))
 
 
 def only_space(caller: Caller) -> tuple[str, ...] | None:

@@ -65,7 +65,9 @@ from scrubjay.servers.http.tokens import Tokens
 from scrubjay.servers.mcp.sampling import ASK_SECONDS
 from scrubjay.servers.mcp.server import Endpoint, asks, build_endpoint, build_server, owned_by, running
 from scrubjay.servers.workers import SECONDS, Workers
-from scrubjay.settings import Settings
+from scrubjay.settings import AUTO, Settings
+from scrubjay.values.frozen import replace
+from scrubjay.values.memory import DEFAULT_SPACE
 from scrubjay.wiring import open_engine
 
 SHUTDOWN_SECONDS = 10  # from the signal to the end of the process …
@@ -265,6 +267,8 @@ def serve(settings: Settings) -> None:
 
     :raises InvalidInput: if the address is in use, or other machines could reach it and there is no key
     """
+    if settings.space == AUTO:  # a server has no project, wherever it is started
+        settings = replace(settings, space=DEFAULT_SPACE)
     set_up_logs(settings.log_level, settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, leave)  # uvicorn installs its own while it runs, and calls ours when it is done

@@ -18,8 +18,10 @@ Options:
                   agents; others: memento, cortex, system, mama, chimera.
                   Repeat it to serve several; tool names are then prefixed
                   with the dialect, such as memento_store_memory.
-  --space NAME    The space to work in. auto names it after the repository
-                  that the server is started in. Default: default.
+  --space NAME    The space that is written to, and the first among those
+                  that are read. auto names it after the repository that the
+                  server is started in. Default: default.
+  --only          Read that space only, instead of every space.
   --extras        Also list the tools that are rarely needed.
   --home FOLDER   Where memories are kept. Default: your data folder.
   --help          Show this message.
@@ -46,6 +48,7 @@ class Options:
         self.space: str | None = None
         self.home: str | None = None
         self.extras = False
+        self.only: bool | None = None
         self.help = False
 
 
@@ -59,6 +62,8 @@ def parse(arguments: Sequence[str]) -> Options:
             options.help = True
         elif flag == "--extras" and not equals:
             options.extras = True
+        elif flag == "--only" and not equals:
+            options.only = True
         elif flag in ("--dialect", "--space", "--home"):
             if not equals and rest and not rest[0].startswith("--"):
                 value = rest.pop(0)

@@ -85,7 +85,7 @@ def _may_ask(options: Options) -> bool:
 
 
 def _settings(options: Options) -> Settings:
-    return load(home=options.home, space=options.space, dialects=options.dialects)
+    return load(home=options.home, space=options.space, only=options.only, dialects=options.dialects)
 
 
 def _open(options: Options) -> Engine:

@@ -243,6 +243,15 @@ class PostgresReads(Reads):
             )
             return Glimpses.of_rows(rows)
 
+    def in_space(self, ids: Sequence[str], space: str) -> set[str]:
+        with self._reading() as con:
+            rows = con.execute(
+                # memories_by_id
+                f"SELECT id FROM memories WHERE id = ANY(%s) AND space = %s AND state < {int(State.PURGED)}",
+                (Texts(ids), space),
+            )
+            return {memory for (memory,) in rows}
+
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:
             return []

@@ -288,6 +288,10 @@ class Reads(ABC):
         """What ranking wants to know of these memories, in any order; unknown ones are left out."""
 
     @abstractmethod
+    def in_space(self, ids: Sequence[str], space: str) -> set[str]:
+        """Those of these memories that are in a space."""
+
+    @abstractmethod
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         """What a new memory is compared with those of these by that the audience sees, in the order asked."""
 

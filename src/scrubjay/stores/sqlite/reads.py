@@ -15,7 +15,7 @@ import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, views_of
+from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, space_number, views_of
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
@@ -227,6 +227,23 @@ class SqliteReads(Reads):
                 (OPENING, json.dumps(list(ids))),
             )
             return Glimpses.of_rows(rows)
+
+    def in_space(self, ids: Sequence[str], space: str) -> set[str]:
+        with self._reading() as con:
+            number = space_number(con, space)
+            if not ids or number is None:
+                return set()
+            known = self._numbers(con, ids)
+            rows = con.execute(
+                """
+                SELECT seq
+                FROM json_each(?) AS wanted
+                CROSS JOIN memories ON seq = wanted.value
+                WHERE space = ? AND state < ?
+                """,
+                (json.dumps(list(known)), number, int(State.PURGED)),
+            )
+            return {known[seq] for (seq,) in rows}
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:
