@@ -23,7 +23,7 @@ def ok(engine, dialect, tool, /, **arguments):
 @pytest.fixture
 def here(jay):
     """Bound to the project acme, where the fact is stored; `jay` itself works in the default space."""
-    here = jay.bound_to(spaces=("acme",))
+    here = jay.bound_to(spaces=("acme",), only=False)
     here.store(FACT)
     return here
 
@@ -102,7 +102,7 @@ def test_equally_good_memories_of_this_space_come_first(jay, here):
 
 
 def test_a_strong_one_elsewhere_comes_before_a_weak_one_here(real_jay):
-    there, here = real_jay.bound_to(spaces=("acme",)), real_jay
+    there, here = real_jay.bound_to(spaces=("acme",), only=False), real_jay
     there.store("The demo of the shop runs on port 8080")
     here.store("The demo on Thursday was a success")
 
@@ -116,10 +116,10 @@ def test_a_strong_one_elsewhere_comes_before_a_weak_one_here(real_jay):
 
 
 def test_a_question_answered_here_does_not_fill_the_page_with_other_projects(real_jay):
-    here = real_jay.bound_to(spaces=("acme",))
+    here = real_jay.bound_to(spaces=("acme",), only=False)
     here.store("The demo runs on port 8080")
     for number, topic in enumerate(("intranet", "wiki", "archive", "logo"), 1):
-        real_jay.bound_to(spaces=(f"project-{number}",)).store(f"The {topic} was presented in a demo")
+        real_jay.bound_to(spaces=(f"project-{number}",), only=False).store(f"The {topic} was presented in a demo")
 
     found = here.search("Which port does the demo run on?")
 
@@ -129,7 +129,7 @@ def test_a_question_answered_here_does_not_fill_the_page_with_other_projects(rea
 
 def test_pages_follow_each_other_over_all_spaces(jay):
     for number in range(12):
-        jay.bound_to(spaces=(f"project-{number % 3}",)).store(f"Crate {number} stands on a shelf")
+        jay.bound_to(spaces=(f"project-{number % 3}",), only=False).store(f"Crate {number} stands on a shelf")
 
     pages = [jay.search(Query(text="crate shelf", limit=5, offset=start)) for start in (0, 5, 10)]
     shown = [hit.memory.id for page in pages for hit in page]
@@ -161,7 +161,7 @@ def test_a_brief_names_other_spaces_with_their_counts_and_tells_nothing_of_them(
 
 def test_a_brief_of_a_project_tells_what_is_personal(jay, here):
     jay.store("The user writes British English")
-    jay.bound_to(spaces=("other",)).store("The other build takes an hour")
+    jay.bound_to(spaces=("other",), only=False).store("The other build takes an hour")
 
     brief = here.brief()
 
@@ -173,7 +173,7 @@ def test_a_brief_of_a_project_tells_what_is_personal(jay, here):
 @pytest.mark.parametrize("budget", [100, 1_500])
 def test_many_spaces_do_not_burst_a_brief(jay, budget):
     for number in range(30):
-        jay.bound_to(spaces=(f"a-project-with-quite-a-long-name-{number}",)).store("Use make")
+        jay.bound_to(spaces=(f"a-project-with-quite-a-long-name-{number}",), only=False).store("Use make")
 
     assert jay.brief(budget=budget).tokens <= budget
 
@@ -189,7 +189,7 @@ def test_a_reminder_gives_strong_ones_from_anywhere_and_says_from_where(jay, her
 
 
 def test_a_correction_from_another_space_gets_its_hint_and_can_be_settled(real_jay):
-    acme = real_jay.bound_to(spaces=("acme",))
+    acme = real_jay.bound_to(spaces=("acme",), only=False)
     old = acme.store(FACT).memory.id
 
     reply = ok(real_jay, "scrubjay", "remember", facts=["The demo runs on port 9090"])
@@ -268,7 +268,7 @@ def test_only_keeps_reads_to_the_space(jay, here):
 def four(jay):
     """Four spaces with a secret each, and a member of two of them."""
     for space in ("alpha", "beta", "gamma", "delta"):
-        jay.bound_to(spaces=(space,)).store(f"The vault code of {space} is 4711")
+        jay.bound_to(spaces=(space,), only=False).store(f"The vault code of {space} is 4711")
     return jay.bound_to(caller=Caller(user="alice", role=Role.MEMBER, spaces=frozenset({"alpha", "beta"})))
 
 
@@ -277,7 +277,7 @@ OTHERS = ("gamma", "delta")
 
 @pytest.mark.parametrize("current", ["alpha", "default", "gamma"])
 def test_a_key_sees_the_spaces_granted_to_it_and_nothing_of_others(four, current):
-    alice = four.bound_to(spaces=(current,))
+    alice = four.bound_to(spaces=(current,), only=False)
     found = alice.search("vault code")
 
     replies = [
@@ -302,7 +302,7 @@ def test_a_key_sees_the_spaces_granted_to_it_and_nothing_of_others(four, current
 
 def test_a_member_is_hinted_at_its_own_spaces_only(jay, model):
     for space in ("alpha", "gamma"):
-        jay.bound_to(spaces=(space,)).store(FACT)
+        jay.bound_to(spaces=(space,), only=False).store(FACT)
     alice = jay.bound_to(
         caller=Caller(user="alice", role=Role.MEMBER, spaces=frozenset({"alpha", "beta"})), spaces=("beta",)
     )

@@ -200,7 +200,7 @@ def test_a_bare_sentence_is_a_fact(jay):
 
 
 def test_what_is_personal_goes_where_every_project_looks(jay):
-    here = jay.bound_to(spaces=("acme", "default"))
+    here = jay.bound_to(spaces=("acme", "default"), only=False)
 
     reply = ok(here, "remember", facts=[{"content": "The user is a nurse", "personal": True}, {"content": "Use make"}])
 

@@ -35,7 +35,7 @@ def test_nothing_stored_is_nothing_told(jay):
 
 def test_the_project_comes_first_then_what_is_personal_then_decisions_and_the_checkpoint(jay):
     jay.bound_to(spaces=("default",)).store("The user writes British English")
-    here = jay.bound_to(spaces=("acme", "default"))
+    here = jay.bound_to(spaces=("acme", "default"), only=False)
     here.store("The build runs with make")
     here.decisions.save("db", "SQLite for now")
     here.decisions.checkpoint("Half of the parser is done", next_steps="Mend the lexer")
@@ -115,7 +115,7 @@ def test_a_text_cannot_pass_for_another_entry(jay):
 
 @pytest.mark.parametrize("text", ["The user likes dish number {0}", "사용자는 {0}번 요리를 좋아한다" * 9])
 def test_a_brief_keeps_to_its_budget_and_says_so(jay, text):
-    here = jay.bound_to(spaces=("acme", "default"))
+    here = jay.bound_to(spaces=("acme", "default"), only=False)
     items = [{"content": text.format(number)} for number in range(100)]
     here.store_many(items)
     here.decisions.checkpoint("The parser. " * 400)

@@ -567,3 +567,12 @@ def test_erasing_with_what_is_linked_leaves_what_belongs_to_others(ann, bob):
 
     assert bob.forget(his.id, hard=True, cascade=True).related == 0
     assert ann.get(hers.id).content == "Hers"
+
+
+def test_an_engine_bound_to_spaces_reads_nothing_else_unless_it_is_told_to(jay):
+    jay.store("The deploy key is in the vault")
+    work = jay.bound_to(spaces=("work",))
+
+    assert list(work.list()) == []
+    assert [memory.content for memory in work.bound_to(only=False).list()] == ["The deploy key is in the vault"]
+    assert work.store("Work starts at nine").memory.space == "work"

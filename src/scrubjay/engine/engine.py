@@ -133,7 +133,8 @@ class Engine:
         client_model: Callable[[Prompt], str] | None = None,
         notices: Notices | None = None,
     ) -> Engine:
-        """The same memory for another caller, other spaces, or calls from elsewhere.
+        """The same memory for another caller, other spaces, or calls from elsewhere. It reads nothing but the spaces
+        named, or with `only=False` every space that the caller may see, these first.
 
         A request with a key is done once, however often it comes; a change happens only at the expected version.
         Long work tells `progress` how far it is; a `holder` may change the memories that are held in its name;
@@ -145,7 +146,7 @@ class Engine:
             self,
             identity=identity,
             spaces=self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces),
-            only=self.only if only is None else only,
+            only=only if only is not None else spaces is not None or self.only,
             provenance=replace(provenance or self.provenance, caller=identity.user),
             request=request or self.request,
             expected_version=expected_version or self.expected_version,
@@ -442,7 +443,7 @@ class Engine:
         kept. Those whose place is in `personal` go into the default space, if the caller may write there and this
         engine is not kept to its own."""
         shared = not self.only and access.granted(self.caller, DEFAULT_SPACE)
-        default = self.bound_to(spaces=(DEFAULT_SPACE,)) if shared else self
+        default = self.bound_to(spaces=(DEFAULT_SPACE,), only=False) if shared else self
         engines = [
             (default if place in personal else self).bound_to(request=self.request and self.request.nth(place))
             for place in range(len(items))
@@ -637,7 +638,7 @@ class Engine:
         """
         one = self._take_suggestion(id)
         try:
-            bound = self.bound_to(spaces=(one.space,))
+            bound = self.bound_to(spaces=(one.space,), only=self.only)
             return bound.store(text or one.text, kind=Kind(one.kind), source=Source.EXPLICIT)
         except BaseException:
             assert self.parts.suggestions is not None

@@ -252,7 +252,7 @@ class Worker:
             return job
 
     def _do(self, job: Job, lost: threading.Event) -> None:
-        engine = self._engine.bound_to(caller=job.caller, spaces=job.spaces, provenance=job.provenance)
+        engine = self._engine.bound_to(caller=job.caller, spaces=job.spaces, only=False, provenance=job.provenance)
         handle = Handle(engine, job, lambda: self._closing.is_set() or lost.is_set())
         try:
             result = found(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)

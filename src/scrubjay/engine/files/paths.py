@@ -79,7 +79,7 @@ class Paths:
         :raises Conflict: if there is a memory at that path
         """
         place = checked_path(path)
-        engine = self._engine.bound_to(spaces=(store,))
+        engine = self._engine.bound_to(spaces=(store,), only=self._engine.only)
         new = NewMemory(
             content=content,
             path=place,

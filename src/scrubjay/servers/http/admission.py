@@ -73,12 +73,12 @@ class Admission:
         """Who asks, and the engine bound to it. Reads the store: in a thread."""
         proven = self._credentials.proven(request, request.method)
         named = spaces_named(request)
-        bound = self._engine.bound_to(caller=proven.caller, spaces=only_space(proven.caller))
+        bound = self._engine.bound_to(caller=proven.caller, spaces=only_space(proven.caller), only=self._engine.only)
         if not named:
             return proven, bound
-        for_all = bound.bound_to(spaces=named)  # all names are checked, the first is used
+        for_all = bound.bound_to(spaces=named, only=bound.only)  # all names are checked, the first is used
         bound.check_spaces(for_all.spaces)
-        return proven, for_all.bound_to(spaces=named[:1])
+        return proven, for_all.bound_to(spaces=named[:1], only=bound.only)
 
 
 def spaces_named(request: Request) -> tuple[str, ...]:
