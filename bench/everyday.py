@@ -1,8 +1,8 @@
 """The everyday worlds, left out one at a time: what is fitted was fitted without the world that is judged.
 
-Three things are fitted: the judge of what is outdated, the verdict, and when a newer memory comes first. The weights
-of each without each world are kept in `training/left_out.json`: `python -m training.hints --write`, `training.verdict
---keep` and `training.newer --keep` write them. Where some are not kept, those of the package are used, and it is said.
+Two things are left out: the judge of what is outdated, and when a newer memory comes first. The weights of each without
+each world are kept in `training/left_out.json`: `python -m training.hints --write` and `training.newer --keep` write
+them. The labels have four weights, fitted on all worlds; `python -m training.labels` says what they give without each. Where some are not kept, those of the package are used, and it is said.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from training.folds import kept, left_out
 
 import scrubjay
 from scrubjay.engine.conflicts import differences
-from scrubjay.engine.search import ranking, verdict
+from scrubjay.engine.search import ranking
 
 
 def run(path: Path) -> dict[str, Any]:
@@ -63,9 +63,6 @@ def without(world: str) -> Iterator[None]:
             inner = {name: numbers(row) for name, row in judge["inner"].items()}
             network = differences.network_of(inner, numbers(judge["middle"]), numbers(judge["outer"]), judge["bias"])
             stack.enter_context(patch.object(differences, "network", lambda: network))
-        if (verdicts := left_out("verdict", world)) is not None:
-            fitted = {tuple(models.split()): weights for models, weights in verdicts.items()}
-            stack.enter_context(patch.object(verdict, "WEIGHTS", fitted))
         if (newer := left_out("newer", world)) is not None:
             stack.enter_context(patch.object(ranking, "NEWER", newer))
         yield
@@ -77,7 +74,7 @@ def numbers(row: str) -> list[float]:
 
 def seen() -> str:
     """What was fitted on the worlds that it judges, and for which no other weights are kept."""
-    shipped = [what for what in ("judge", "verdict", "newer") if what not in kept()]
+    shipped = [what for what in ("judge", "newer") if what not in kept()]
     return f"Fitted on these worlds, too: {', '.join(shipped)}." if shipped else "Each world is left out of every fit."
 
 

@@ -5,8 +5,6 @@
 Each world's memories are stored in a home of its own. Then its hook is asked, as the program does it: the questions of
 that world, the questions of all others, and 200 things that people type to a coding agent (`data_hooks/prompts.txt`).
 Once with the model, as a running server answers, and once by words only, as the hook answers by itself.
-
-The last line names the verdict that was measured; `MEASURED` of `engine/reminder.py` has to be the same.
 """
 
 from __future__ import annotations
@@ -16,22 +14,12 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from hashlib import sha256
 from pathlib import Path
 
 import scrubjay
-from scrubjay.engine.reminder import MEASURED, reminded
-from scrubjay.engine.search import verdict
+from scrubjay.engine.reminder import reminded
 
 PROMPTS = (Path(__file__).parent / "data_hooks" / "prompts.txt").read_text("utf-8").splitlines()
-
-
-def verdicts_name() -> str:
-    """Another one for every other set of weights, lines or background."""
-    background = Path(verdict.__file__).with_name("background.npz").read_bytes()
-    weights = [[*models, weights] for models, weights in verdict.WEIGHTS.items()]
-    told = json.dumps([weights, verdict.STRONG, verdict.WEAK, verdict.DOUBTED, verdict.SIGN], sort_keys=True)
-    return sha256(told.encode() + background).hexdigest()[:12]
 
 
 def measured(worlds: list[dict], *, words_only: bool, seen: list[str]) -> Counter:
@@ -81,7 +69,6 @@ def main() -> None:
         print(f"  {'the last two':<37} {100 * given / foreign:5.1f} %, {sums['tokens'] / foreign:.1f} tokens each")
         if "--show" in sys.argv:
             print(*seen, sep="\n")
-    print(f"verdict {verdicts_name()}; the hook's lines were measured with {MEASURED}")
 
 
 if __name__ == "__main__":

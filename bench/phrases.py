@@ -27,6 +27,7 @@ from training import worlds as training_worlds
 
 import scrubjay
 from scrubjay.engine.engine import Engine
+from scrubjay.engine.search.verdict import WEAK
 from scrubjay.values.memory import Verdict
 
 TRAINING = Path(training_worlds.__file__).parent
@@ -228,7 +229,7 @@ def figures(asked: Sequence[Asked]) -> dict[str, float | None]:
         "strong: precision": 100 * right / len(strong) if strong else None,
         "… outdated ones apart": 100 * right / (len(strong) - stale) if len(strong) > stale else None,
         "strong: recall": 100 * right / sum(len(one.gold) for one in answerable),
-        "answers called none": 100 * mean(one < 0.04 for one in best),
+        "answers called none": 100 * mean(one < WEAK for one in best),
     }
 
 

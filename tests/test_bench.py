@@ -6,15 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from bench import figures, hooks, sentences
+from bench import figures, sentences
 from bench.cached import CachedEmbedder
 from bench.figures import Figure
 from bench.retrieval import auroc
 from bench.timing import WARM_UP, in_turn
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine import reminder
-from scrubjay.engine.search import verdict
 from tests.embedders.embedder_contract import EmbedderContract
 
 
@@ -122,22 +120,3 @@ def test_what_figures_were_before_are_numbers() -> None:
     for name, was in before.items():
         assert set(was) <= {"value", "times"}, name
         assert all(number > 0 for number in was.values()), name
-
-
-def test_the_hooks_lines_were_measured_with_the_verdict_that_ships() -> None:
-    """Fitting the verdict again voids them (decision 0199). If this fails, run `python -m bench.hooks`, move the lines
-    until at most 3 % of strangers and tasks get something, and write the new name beside them."""
-    assert hooks.verdicts_name() == reminder.MEASURED
-
-
-@pytest.mark.parametrize("what", ["STRONG", "WEAK", "SIGN"])
-def test_a_verdict_with_other_lines_has_another_name(what, monkeypatch) -> None:
-    name = hooks.verdicts_name()
-    monkeypatch.setattr(verdict, what, getattr(verdict, what) + 0.01)
-    assert hooks.verdicts_name() != name
-
-
-def test_a_verdict_with_other_weights_has_another_name(monkeypatch) -> None:
-    name = hooks.verdicts_name()
-    monkeypatch.setitem(verdict.WEIGHTS[("arctic-embed-s",)], "bias", -4.5)
-    assert hooks.verdicts_name() != name

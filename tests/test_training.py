@@ -33,7 +33,7 @@ def test_what_was_said_before_or_again_answers_too():
     assert questions.answers_too(world)["c2"] == {"c2a"}  # outdated, not c2b, which is about another lock
 
 
-@pytest.mark.parametrize("module", ["answers", "hints", "long", "pairs", "verdict"])  # the others need torch
+@pytest.mark.parametrize("module", ["hints", "labels", "long", "pairs"])  # the others need torch
 def test_what_fits_weights_keeps_up_with_the_engine(module):
     assert import_module(f"training.{module}")
 

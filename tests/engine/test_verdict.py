@@ -42,6 +42,12 @@ def test_a_hit_is_compared_with_its_best_rivals_however_many_there_are(others):
     assert above.tolist() == pytest.approx([0.55, *[-0.11] * others])
 
 
+def test_what_holds_half_the_words_of_the_question_is_never_called_none():
+    worded = verdict.chances([0.2, 0.2], [0.0, 0.0], [0.5, 0.4], reworded=False)
+
+    assert worded[0] >= WEAK > worded[1]
+
+
 def test_nothing_found_is_none(jay):
     assert jay.search("Where does Anna live?").verdict is Verdict.NONE
 
@@ -110,10 +116,9 @@ def test_a_paraphrase_without_a_common_word_is_found(real_jay):
     for text in ("The office plants are watered on Fridays", "queue: Use RabbitMQ", "Invoices go out on the 3rd"):
         real_jay.store(text)
 
-    hits = real_jay.search("message broker choice")
-
-    assert hits[0].memory.content == "queue: Use RabbitMQ"
-    assert hits.verdict is not Verdict.NONE
+    assert real_jay.search("message broker choice")[0].memory.content == "queue: Use RabbitMQ"
+    assert real_jay.search("message broker choice", also=["queue", "Kafka or RabbitMQ"]).verdict is not Verdict.NONE
+    assert real_jay.search("gardening").verdict is not Verdict.NONE
 
 
 def test_what_somebody_does_comes_before_what_they_play(real_jay):

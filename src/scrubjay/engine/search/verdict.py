@@ -1,6 +1,6 @@
 """How likely each hit answers the question: its score, from 0 to 1, and the label that follows from it.
 
-    none < 0.04 <= weak < 0.5 <= strong
+    none < 0.03 <= weak < 0.5 <= strong
 
 Each hit has its own probability. Three things decide it: how near it is to the question in meaning, how much of the
 question's words it holds, and how far its score in the ranking stands above those of its best rivals. There is one set
@@ -13,7 +13,8 @@ from __future__ import annotations
 from scrubjay.values.memory import Column, Verdict
 
 STRONG = 0.5
-WEAK = 0.04  # of a hundred questions with an answer hardly any have none above it
+WEAK = 0.03  # of a hundred questions with an answer three or four have no hit above it
+WORDED = 0.5  # a hit that holds this share of the question's words is never called none: one stranger in thirty does
 RIVALS = 5  # hits that one is compared with
 UNRELATED = 0.25  # score of a rival that a small store lacks: about what a hit gets that has nothing to do with it
 
@@ -44,4 +45,4 @@ def chances(scores: Column, similarities: Column, word_scores: Column, *, reword
     weights = REWORDED if reworded else BARE
     facts = facts_about(scores, similarities, word_scores)
     logits = weights["bias"] + sum(weights[name] * column for name, column in facts.items())
-    return 1 / (1 + np.exp(-logits))
+    return np.maximum(1 / (1 + np.exp(-logits)), np.where(facts["words"] >= WORDED, WEAK, 0.0))
