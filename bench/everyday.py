@@ -2,7 +2,8 @@
 
 Two things are left out: the judge of what is outdated, and when a newer memory comes first. The weights of each without
 each world are kept in `training/left_out.json`: `python -m training.hints --write` and `training.newer --keep` write
-them. The labels have four weights, fitted on all worlds; `python -m training.labels` says what they give without each. Where some are not kept, those of the package are used, and it is said.
+them. Where some are not kept, those of the package are used, and it is said. The labels have a handful of weights,
+fitted on all worlds; `python -m training.labels` says what they give without each.
 """
 
 from __future__ import annotations
