@@ -160,11 +160,9 @@ def test_every_decision_ends_with_what_was_rejected_and_what_would_change_it():
 
 
 def tracked_texts() -> dict[str, str]:
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     kinds = {".md", ".py", ".sh", ".sql", ".svelte", ".toml", ".ts", ".yaml", ".yml", ""}  # data quote other projects
-    paths = [ROOT / name for name in listed]
+    paths = [ROOT / name for name in listed.splitlines()]
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8", errors="replace")
         for path in paths
