@@ -143,24 +143,62 @@ def test_the_index_itself_names_every_page_but_the_decisions():
     assert pages - named == {ROOT / "docs" / "index.md"}
 
 
-def test_the_index_of_decisions_names_each_with_its_title():
-    folder = ROOT / "docs" / "decisions"
-    there = []
-    for page in sorted(folder.glob("[0-9]*.md")):
-        first = page.read_text("utf-8").partition("\n")[0]
-        assert re.fullmatch(rf"# {page.name[:4]}: \S.*", first), page.name
-        there.append(f"- [{page.name[:4]}]({page.name}) {first[8:]}")
-
-    assert re.findall(r"^- .*$", (folder / "index.md").read_text("utf-8"), re.MULTILINE) == there
+DECISIONS = sorted(set((ROOT / "docs" / "decisions").glob("*.md")) - {ROOT / "docs" / "decisions" / "README.md"})
 
 
-def test_every_decision_says_what_the_situation_was_what_was_chosen_and_what_would_change_it():
-    parts = ("**Situation.**", "**Choice.**", "**What would change our mind.**")
-    for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md"):
-        text = page.read_text("utf-8")
-        places = [text.find(f"\n{part}") for part in parts]
-        assert -1 not in places, page.name
-        assert places == sorted(places), page.name
+def test_the_index_of_decisions_names_each_page_with_its_title():
+    titles = {page.name: page.read_text("utf-8").partition("\n")[0].removeprefix("# ") for page in DECISIONS}
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
+
+    assert {name: title for title, name in re.findall(r"^- \[(.+)\]\(([\w-]+\.md)\)$", index, re.MULTILINE)} == titles
+
+
+def test_every_decision_ends_with_what_was_rejected_and_what_would_change_it():
+    for page in DECISIONS:
+        headings = re.findall(r"^## (.+)$", prose(page), re.MULTILINE)
+        assert headings[-2:] == ["Tried and rejected", "What would change our mind"], page.name
+
+
+def tracked_texts() -> dict[str, str]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kinds = {".md", ".py", ".sh", ".sql", ".svelte", ".toml", ".ts", ".yaml", ".yml", ""}  # data quote other projects
+    paths = [ROOT / name for name in listed.splitlines()]
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8", errors="replace")
+        for path in paths
+        if path.suffix in kinds and path.is_file()
+    }
+
+
+def test_whatever_names_a_document_names_one_that_exists():
+    """In comments, docstrings and messages as well as in documents, with the heading if one is named."""
+    missing = []
+    for name, text in tracked_texts().items():
+        for path, anchor in re.findall(r"(?<![\w/.])(docs/[\w./-]+\.md)(?:#([\w-]+))?", text):
+            page = ROOT / path
+            if not page.exists() or (anchor and anchor not in anchors(page)):
+                missing.append((name, path, anchor))
+
+    assert missing == []
+
+
+def test_nothing_cites_a_decision_by_a_number():
+    """The papers with numbers are gone: a page is named by its topic."""
+    cited = re.compile(r"decisions?/0\d{3}\b|\bdecisions? \(?0\d{3}\b|\[0\d{3}\]\(", re.IGNORECASE)
+
+    assert {name: cited.findall(text) for name, text in tracked_texts().items() if cited.search(text)} == {}
+
+
+def test_the_glossary_is_short_and_its_nouns_are_classes():
+    drawn = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    glossary = drawn.partition("\n## The nouns\n")[2].partition("\n## ")[0]
+    to_search, others = (re.findall(r"^- `(\w+)`: (.+)$", part, re.MULTILINE) for part in glossary.split("The rest"))
+    sources = "\n".join(file.read_text("utf-8") for file in (ROOT / "src").rglob("*.py"))
+
+    assert 0 < len(to_search) <= 12
+    assert len(to_search) + len(others) <= 40
+    assert [noun for noun, _ in to_search + others if not re.search(rf"^class {noun}\b", sources, re.MULTILINE)] == []
+    assert [noun for noun, said in to_search + others if not re.fullmatch(r"[A-Z][^.]*\.", said)] == []
 
 
 # Words that read as translated, with what an engineer would write instead.

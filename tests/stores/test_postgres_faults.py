@@ -395,6 +395,6 @@ def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connect
     )
 
     # Six on `words`, one on `memories`, four on `signatures`, three on `tags`: servers of the version before must
-    # count, drop, add levels and note what has changed, too (0109, 0164, 0216, 0233, 0239).
+    # count, drop, add levels and note what has changed, too.
     assert triggers == 14
     assert {str(table).removeprefix("faults.") for (table,) in bound} == {"result_memories"}

@@ -27,8 +27,8 @@ ADVICE = (
 )
 # Indexes that may go, because no program of the version before relies on them for what it does, only on how quickly.
 MAY_GO: dict[str, str] = {
-    "memories_by_path": "they look for a memory at a path before they write, under the writers' lock (decision 0106)",
-    "signatures_by_category": "signatures_of_category has the same columns first (decision 0216)",
+    "memories_by_path": "they look for a memory at a path before they write, under the writers' lock",
+    "signatures_by_category": "signatures_of_category has the same columns first",
 }
 # Unique indexes on tables of theirs that refuse nothing they write.
 MAY_BE_UNIQUE: dict[str, str] = {

@@ -1,6 +1,6 @@
 """What hooks suggest to remember: a file of this machine, apart from every memory.
 
-It is not in the store, so that no search, export, sync or backup can find what no one has accepted yet (decision 0177).
+It is not in the store, so that no search, export, sync or backup can find what no one has accepted yet.
 Only its owner can read it. What is a month old is gone, and there are never more than a few hundred.
 """
 

@@ -1,4 +1,4 @@
-"""What a language model is asked for when it stores or asks: the very words that were measured (decision 0257)."""
+"""What a language model is asked for when it stores or asks: the very words that were measured."""
 
 from __future__ import annotations
 

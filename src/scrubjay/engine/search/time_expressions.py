@@ -12,7 +12,7 @@ are the whole grammar:
                                                           L last   T this   I in, on …   A ago   P ago, in front
                                                           O of, the   B before   F after   . anything else
 
-Why no library does this: docs/decisions/0060-time-expressions.md.
+Why no library does this: docs/decisions/supersession.md.
 """
 
 from __future__ import annotations

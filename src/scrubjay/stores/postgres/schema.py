@@ -4,7 +4,7 @@
     postgresql://…/DATABASE?schema=team                      another one; everything else is as libpq reads it
 
 Servers of the version before go on serving while a newer one updates the schema, and afterwards. So updates only add,
-and two numbers tell how far they went (docs/howto/postgresql.md, decision 0123):
+and two numbers tell how far they went (docs/howto/postgresql.md, docs/decisions/backends.md):
 
     facts.schema     the schema that a program must know at least to use the store; one that knows less refuses it
     schema_steps     the files that were run, from 12 on: what was added, for those who know of it

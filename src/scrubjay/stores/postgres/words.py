@@ -5,7 +5,7 @@ BM25 needs is at hand: how often a passage holds a word is its lexeme's label, o
 a word is can be read in `vocabulary`, how long passages are in `spaces`. Both are counted within the spaces that are
 searched, without what the caller may not see there (`audience_vocabulary`, `audience_passages`), or in the whole store
 for those who see all of it. What most filters ask stands beside the words, so that only what they admit is weighed, and
-no memory is read. The formula is FTS5's, so that both backends give the same order (decision 0215).
+no memory is read. The formula is FTS5's, so that both backends give the same order.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters

@@ -2,7 +2,7 @@
 --
 -- Is it above -t, is it above t, where t is half of what a number of a vector of length one has on average. What differs
 -- in few of these bits is nearer than what differs in few signs: fewer vectors have to be compared exactly, and more of
--- the nearest are among them (decision 0216). `bits` stay for programs of the version before.
+-- the nearest are among them (docs/decisions/the-index.md). `bits` stay for programs of the version before.
 
 CREATE FUNCTION levels_of(given VECTOR) RETURNS BIT VARYING
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,7 +1,7 @@
 -- Which memories have changed in what a search by meaning asks of them. Released files are never edited.
 --
 -- Servers keep the vectors of scopes that they are often asked about in memory, and ask here what they have missed (see
--- postgres/scopes.py, decision 0233). Triggers note it, so that what servers of the version before write is noted too.
+-- postgres/scopes.py). Triggers note it, so that what servers of the version before write is noted too.
 -- Writers take turns (see postgres/connections.py): whoever sees a number has seen all that are lower.
 
 CREATE TABLE changed_memories (

@@ -1,6 +1,6 @@
 -- Which memories have changed in their words, too. Released files are never edited.
 --
--- Servers keep which passages of a scope hold a word beside its vectors (see postgres/postings.py, decision 0239), and
+-- Servers keep which passages of a scope hold a word beside its vectors (see postgres/postings.py), and
 -- ask `changed_memories` what they have missed. A function of its own: servers of the version before count the triggers
 -- that they know by theirs.
 
