@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import InvalidInput
+from scrubjay.lazy import tomllib
 from scrubjay.machine.paths import expanded, store_address
 from scrubjay.values.frozen import dataclass
 
@@ -253,7 +254,6 @@ def read_config(path: Path) -> dict[str, Any]:
         raise InvalidInput(
             "The home folder cannot be read.", hint="Check its permissions, or choose another."
         ) from None
-    import tomllib  # most homes have no such file, and every editor window would pay for the import
 
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))

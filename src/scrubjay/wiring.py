@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
+from scrubjay.lazy import logging
 from scrubjay.machine.paths import SQLITE, full_path, store_address
 from scrubjay.machine.projects import project_space, project_store
 from scrubjay.machine.suggestions import Suggestions
@@ -315,8 +316,6 @@ def open_embedder(settings: Settings) -> Embedder | None:
     try:
         return LocalEmbedder(find(name), settings.models)
     except ModelMissing as error:  # the user's own folder is missing: search by words until it appears
-        import logging  # rarely needed, and not free
-
         logging.getLogger(__name__).warning("%s Searching by words only.", error.message)
         return None
 

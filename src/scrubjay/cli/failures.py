@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from scrubjay.errors import Error, NotFound
+from scrubjay.lazy import json
 
 if TYPE_CHECKING:
     from scrubjay.cli.session import Session
@@ -91,8 +92,6 @@ def say(code: str, message: str, hint: str | None, session: Session) -> None:
     from scrubjay.cli.output import safe  # a message may quote stored text
 
     if session.as_json:
-        import json
-
         click.echo(json.dumps({"error": {"code": code, "message": message, "hint": hint}}), err=True)
     else:
         click.echo(f"Error: {safe(message)}", err=True)

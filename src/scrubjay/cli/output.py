@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scrubjay.lazy import json
+from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -81,10 +83,6 @@ def on_terminal() -> bool:
 
 def print_json(value: Any) -> None:
     """One document in UTF-8, whatever the terminal's encoding; our own values by their field names."""
-    import json
-
-    from scrubjay.values.codec import plain
-
     write_bytes(json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n")
 
 
@@ -155,10 +153,6 @@ def tell_flags(memory: Memory, session: Session) -> None:
 def tell_owed(owed: Sequence[OpenConflict], session: Session) -> None:
     """What was found since earlier commands had no time to compare what they stored."""
     if owed and session.as_json:  # beside the result, which is all that standard output has
-        import json
-
-        from scrubjay.values.codec import plain
-
         click.echo(json.dumps({"compared_since": plain(list(owed))}, ensure_ascii=False), err=True)
     for pair in owed:
         note(f"Compared since: {pair.new.title} ({pair.new.id})", session)

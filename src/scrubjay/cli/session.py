@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ class Session:
 
         :raises SpaceNotFound: with `known_space`, if its space does not exist; the default one always does
         """
-        from dataclasses import replace
-
         from scrubjay.engine.engine import Notices
         from scrubjay.settings import AUTO, DAY
         from scrubjay.values.memory import Provenance

@@ -24,6 +24,7 @@ from scrubjay.dialects.base import (
     served,
     text,
 )
+from scrubjay.engine.store.names import number_of
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
@@ -268,8 +269,6 @@ def update(engine: Engine, args: Body) -> Body:
 )
 def load_checkpoint(engine: Engine, _args: Body) -> Body:
     """Load the latest checkpoint to resume a previous session. Use at session start."""
-    from scrubjay.engine.store.names import number_of
-
     resumed = engine.decisions.resume()
     if resumed is None:
         return {

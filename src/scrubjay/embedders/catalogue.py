@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrubjay.errors import InvalidInput, ModelMissing
+from scrubjay.lazy import tomllib
 from scrubjay.machine.paths import expanded
 
 if TYPE_CHECKING:
@@ -204,8 +205,6 @@ def _model_toml(path: Path) -> dict[str, Any]:
 
     :raises InvalidInput: naming the first thing wrong with it
     """
-    import tomllib  # only for a folder of the user's own
-
     try:
         settings = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

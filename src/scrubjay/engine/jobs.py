@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
+from scrubjay.lazy import logging
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Job, JobStatus, Role, random_suffix
 
@@ -317,8 +318,6 @@ def found(kind: str) -> Run:
 
 
 def log() -> Logger:
-    import logging  # rarely needed, and not free
-
     return logging.getLogger(__name__)
 
 

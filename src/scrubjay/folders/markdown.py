@@ -30,6 +30,7 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.errors import FileDamaged, InvalidInput
+from scrubjay.lazy import yaml
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import MAX_PHRASE, MAX_PHRASES, Category, Kind
 from scrubjay.values.times import iso, parse_time
@@ -203,7 +204,6 @@ def _mapping(head: str) -> dict[Any, Any]:
         raise FileDamaged(f"Its front matter is too long (maximum {MAX_HEAD:,} characters).")
     if head.count("[") + head.count("{") > MAX_BRACKETS or NESTED.search(head):
         raise FileDamaged("Its front matter is nested too deeply.")
-    import yaml
 
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(head)
@@ -289,7 +289,6 @@ def _written(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> s
     if all(key in blocks for key in given):
         text = "".join(blocks[key] for key in strangers)
         return text if text.endswith("\n") else f"{text}\n"
-    import yaml
 
     dumped: str = yaml.safe_dump({key: given[key] for key in strangers}, sort_keys=False, allow_unicode=True)
     return dumped

@@ -23,6 +23,7 @@ from scrubjay.errors import InvalidInput, RegistryDamaged
 from scrubjay.folders.folder import Folder, failures
 from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
+from scrubjay.lazy import logging, yaml
 from scrubjay.machine.paths import expanded, replace_file
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import DEFAULT_SPACE
@@ -87,8 +88,6 @@ class Registry:
         try:
             found = self.stores()
         except RegistryDamaged as error:  # other dialects do not need it
-            import logging  # rarely needed, and not free
-
             logging.getLogger(__name__).warning("%s", error.message)
             return []
         return [name for name, store in found.items() if store.path.is_dir()]
@@ -149,13 +148,11 @@ class Registry:
         return self._seen[1]
 
     def _parsed(self) -> dict[str, Registered]:
-        import yaml
-
         try:
             text = self._file.read_text("utf-8-sig")
             if len(text) > MAX_BYTES:
                 raise RegistryDamaged("stores.yaml is too large.", hint=HINT)
-            value = yaml.load(text, Loader=_one_of_each(yaml))  # noqa: S506 - a safe loader
+            value = yaml.load(text, Loader=_one_of_each(yaml))
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.machine.paths import SQLITE
 from scrubjay.values.memory import Provenance
 from scrubjay.wiring import current_space, open_engine
 
@@ -33,8 +34,6 @@ def answer(engine: Engine, question: dict[str, Any], *, words_only: bool = False
 
 def alone(settings: Settings, question: dict[str, Any]) -> dict[str, Any]:
     """By words, in this process, if there is a memory at all: a hook creates none."""
-    from scrubjay.machine.paths import SQLITE
-
     if settings.store.startswith(SQLITE) and not Path(settings.store.removeprefix(SQLITE)).exists():
         return {"text": "", "how": "nothing"}
     # Not closed: this process ends without waiting, and has written nothing.

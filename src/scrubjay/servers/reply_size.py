@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from scrubjay.lazy import orjson
+
 MAX_BYTES = 1_000_000  # of the body as JSON
 MAX_LEVELS = 200  # of nesting that stay where an answer is nested too deeply …
 ENVELOPE = 20  # … for the protocol's library: it writes 255 levels, some of them its own
@@ -37,8 +39,6 @@ def shallow(body: Body) -> Body:
 
     Callers can no longer store such values, but older stores may have them.
     """
-    import orjson  # only servers that answer calls need it
-
     enveloped: Any = body
     for _ in range(ENVELOPE):
         enveloped = [enveloped]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -100,6 +100,4 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _needed(entry: Any) -> bool:
-    from dataclasses import MISSING
-
     return entry.default is MISSING and entry.default_factory is MISSING

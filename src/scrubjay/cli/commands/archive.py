@@ -18,10 +18,13 @@ from scrubjay.cli.ids import all_meant
 from scrubjay.cli.output import note, print_json, show_table, tell_same
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.engine.archive.archiving import Criteria, Terms
+from scrubjay.engine.archive.cold_storage import Place
 from scrubjay.values.memory import Category, Tier
+from scrubjay.wiring import archives_in_store
 
 if TYPE_CHECKING:
-    from scrubjay.engine.archive.archiving import Archived, Criteria
+    from scrubjay.engine.archive.archiving import Archived
     from scrubjay.engine.archive.restoring import Restored
 
 TIERS = click.Choice([tier.value for tier in Tier])
@@ -95,7 +98,6 @@ def archive(
         raise click.UsageError("Give ids, or select memories with --inactive, --below, --category or --before.")
     if undo and (wanted or dry_run):
         raise click.UsageError("--undo takes only ids.")
-    from scrubjay.engine.archive.archiving import Terms
 
     terms = Terms(tier=Tier(tier), keep_vectors=keep_vectors, reason=reason)
     with (
@@ -132,9 +134,6 @@ def accept(session: Session) -> None:
 
 def move(session: Session, to: str) -> None:
     """Interrupted at any point, it resumes when run again."""
-    from scrubjay.engine.archive.cold_storage import Place
-    from scrubjay.wiring import archives_in_store
-
     with (
         session.engine(meaning=False, known_space=True) as engine,
         progress("Moving", shown=not session.as_json) as report,
@@ -157,8 +156,6 @@ def move(session: Session, to: str) -> None:
 def described(
     inactive: str | None, below: float | None, categories: tuple[str, ...], before: datetime | None
 ) -> Criteria:
-    from scrubjay.engine.archive.archiving import Criteria
-
     idle = None if inactive is None else span(inactive)
     if inactive is not None and (idle is None or idle.days < 1):
         raise click.UsageError("--inactive must be a duration in days, weeks or years: 90d, 6w, 1y.")

@@ -12,6 +12,7 @@ from scrubjay.cli.durations import read_since, read_until
 from scrubjay.cli.ids import meant
 from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.session import Session
+from scrubjay.values.memory import ActFilter
 
 
 @click.command(
@@ -43,7 +44,6 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
     """
     if shown is not None:
         return show_recalls(session, shown, limit)
-    from scrubjay.values.memory import ActFilter
 
     wanted = ActFilter(**filters, spaces=frozenset(spaces) or None)
     with session.engine(meaning=False) as engine:

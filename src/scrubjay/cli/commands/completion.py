@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
 
 from scrubjay.cli.command import Command
 
@@ -20,8 +21,6 @@ from scrubjay.cli.command import Command
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script that lets your shell complete commands."""
-    from click.shell_completion import get_completion_class
-
     complete = get_completion_class(shell)
     assert complete is not None
     script = complete(ctx.find_root().command, {}, "scrubjay", "_SCRUBJAY_COMPLETE")

@@ -10,6 +10,8 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, show
 from scrubjay.cli.session import Session
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
+from scrubjay.clients.install import printed, wanted
+from scrubjay.machine.projects import project_root
 
 
 @click.command(
@@ -28,9 +30,6 @@ def config(session: Session, client: str, for_user: bool) -> None:
 
     It is what `scrubjay install` would write into the client's file.
     """
-    from scrubjay.clients.install import printed, wanted
-    from scrubjay.machine.projects import project_root
-
     known, scope, folder = CLIENTS[client], USER if for_user else PROJECT, project_root(Path.cwd())
     if scope not in known.scopes:
         raise click.UsageError(f"{known.title} has no settings for a project. Leave out --project.")

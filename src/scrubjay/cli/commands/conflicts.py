@@ -22,6 +22,7 @@ from scrubjay.cli.output import (
     safe,
     show,
 )
+from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error, NotFound
 from scrubjay.values.memory import MAX_LIMIT, OpenConflict, Relation
@@ -171,8 +172,6 @@ def review(engine: Engine, found: Sequence[OpenConflict]) -> None:
 
 
 def print_conflict(found: Sequence[OpenConflict], place: int) -> None:
-    from scrubjay.cli.pairs import print_pair
-
     one = found[place]
     print_pair(f"{place + 1} of {len(found)}, likely {one.score:.2f}", one.old, one.new, first=2 * place + 1)
 

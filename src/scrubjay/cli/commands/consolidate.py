@@ -8,6 +8,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.ids import all_meant, meant
 from scrubjay.cli.output import note, print_json, safe
 from scrubjay.cli.session import Session
+from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 
 STRATEGIES = click.Choice(["ai_synthesis", "merge_all", "keep_primary"])
 
@@ -41,8 +42,6 @@ def consolidate(
     The originals are archived and can be restored with `scrubjay archive --undo`. Without a configured model the
     text is merged by rules: every sentence once, the newest of contradictory ones.
     """
-    from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
-
     chosen = Strategy(strategy) if strategy else Strategy.KEEP_PRIMARY if into else Strategy.AI_SYNTHESIS
     with session.engine(known_space=True) as engine:
         into = None if into is None else meant(engine, into, session)

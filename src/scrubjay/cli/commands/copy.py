@@ -12,6 +12,8 @@ from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.machine.paths import SQLITE, store_address
+from scrubjay.stores import copying
+from scrubjay.wiring import copyable, open_store, sqlite_file
 
 
 @click.command(
@@ -32,9 +34,6 @@ def copy(session: Session, source: str, target: str) -> None:
     writes to either. Nothing else can open the new store until both sides have been read back and their hashes
     compared. To resume an interrupted copy, run the same command again.
     """
-    from scrubjay.stores import copying  # nothing else in the program needs it
-    from scrubjay.wiring import copyable, open_store, sqlite_file
-
     addresses = [store_address(source), store_address(target)]
     if addresses[0] == addresses[1]:
         raise InvalidInput("A store cannot be copied onto itself.")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.commands import diagrams
 from scrubjay.cli.output import note, nothing, print_json, print_table, safe, when
 from scrubjay.cli.session import Session
+from scrubjay.values.memory import LinkKind, topic_key
 
 if TYPE_CHECKING:
     from scrubjay.engine.decisions.decisions import Graph
@@ -49,8 +51,6 @@ def decisions(session: Session, topic: str | None, shape: str, steps: int, limit
     elif shape == "tree":
         print_tree(graph, topic or "")
     else:
-        from scrubjay.cli.commands import diagrams
-
         click.echo(diagrams.mermaid(graph) if shape == "mermaid" else diagrams.dot(graph))
 
 
@@ -69,8 +69,6 @@ def print_tree(graph: Graph, topic: str) -> None:
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
-
-    from scrubjay.values.memory import LinkKind, topic_key
 
     names = {memory.id: memory for memory in graph.memories}
     chain = [one for one in reversed(graph.memories) if one.topic and topic_key(one.topic) == topic_key(topic)]

@@ -10,18 +10,47 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import click
 
+from scrubjay import __version__
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import counted, note, print_json, print_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.clients.checkup import Entry, ailments
+from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES, find
+from scrubjay.embedders.download import verify
+from scrubjay.engine.access import EVERYTHING
+from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
+from scrubjay.engine.conflicts.duplicates import beside, same_said
+from scrubjay.engine.engine import WAITING
+from scrubjay.engine.files.two_way import is_away
+from scrubjay.engine.parts import engine_on
+from scrubjay.engine.store.languages import SECOND
+from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead
 from scrubjay.errors import Error
+from scrubjay.folders.folder import Folder
 from scrubjay.machine.paths import SQLITE
+from scrubjay.machine.projects import project_root
+from scrubjay.stores.promises.memories import LOST, clock_at
+from scrubjay.values.memory import Filter
+from scrubjay.values.times import utc_now
+from scrubjay.wiring import (
+    archive_folder,
+    archives_in_store,
+    open_archive,
+    open_embedder,
+    open_registry,
+    open_second,
+    open_store,
+    sqlite_file,
+)
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder
@@ -87,8 +116,6 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
-    from scrubjay.wiring import sqlite_file
-
     try:
         settings = session.settings()
         file = sqlite_file(settings.store) if settings.store.startswith(SQLITE) else None
@@ -143,8 +170,6 @@ def model_files(settings: Settings) -> Iterator[Finding]:
     if settings.embedder == "remote":
         yield from remote_model(settings)
         return
-    from scrubjay.embedders.catalogue import find
-    from scrubjay.embedders.download import verify
 
     try:
         model = find(settings.embedder)
@@ -162,10 +187,6 @@ def model_files(settings: Settings) -> Iterator[Finding]:
 
 def languages(settings: Settings) -> Iterator[Finding]:
     """Whether the model for other languages is here, if it may be used."""
-    from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES, find
-    from scrubjay.embedders.download import verify
-    from scrubjay.wiring import open_second
-
     if open_second(settings) is None:
         if settings.embedder in ENGLISH:
             found = "Other languages than English are found by their words only."
@@ -180,10 +201,6 @@ def languages(settings: Settings) -> Iterator[Finding]:
 
 def clients() -> Iterator[Finding]:
     """Whether the clients that know us can start us; others are not mentioned."""
-    from scrubjay import __version__
-    from scrubjay.clients.checkup import Entry, ailments
-    from scrubjay.machine.projects import project_root
-
     for one in ailments(project_root(Path.cwd()), __version__):
         if isinstance(one, Entry):
             yield Finding(OK, one.client.name, f"Connected as {one.name} in {one.file}.")
@@ -193,10 +210,6 @@ def clients() -> Iterator[Finding]:
 
 def remote_model(settings: Settings) -> Iterator[Finding]:
     """Whether the server that embeds texts does so now."""
-    from time import monotonic
-
-    from scrubjay.wiring import open_embedder
-
     begun = monotonic()
     try:
         embedder = open_embedder(settings)
@@ -227,14 +240,10 @@ def rebuilt(session: Session) -> Iterator[Finding]:
 
 
 def titled(what: str) -> str:
-    from scrubjay.engine.engine import WAITING
-
     return "Waiting for another process that makes vectors" if what == WAITING else f"Rebuilding {what}"
 
 
 def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
-    from scrubjay.wiring import open_embedder, open_second, open_store
-
     try:
         opened = open_store(settings.store)
     except Error as error:
@@ -297,8 +306,6 @@ REMEDIES = {
 
 def lost(opened: Store) -> Iterator[Finding]:
     """Changes that were missing when the store was next written; everything since then is intact."""
-    from scrubjay.stores.promises.memories import LOST
-
     if noticed := opened.history.fact(LOST):
         found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy replaced it."
         yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. To dismiss this: {REBUILD}")
@@ -306,10 +313,6 @@ def lost(opened: Store) -> Iterator[Finding]:
 
 def phrased(opened: Store) -> Finding:
     """How many memories have other words to be found by."""
-    from scrubjay.engine.access import EVERYTHING
-    from scrubjay.values.memory import Filter
-    from scrubjay.values.times import utc_now
-
     total, phrased = (opened.count(Filter(phrased=one), EVERYTHING, now=utc_now()) for one in (None, True))
     do = "An agent writes them with its prompt `tidy`" if phrased < total else ""
     return Finding(OK, "phrases", f"{phrased:,} of {total:,} current memories have phrases (also).", do)
@@ -343,10 +346,6 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
 
 def clock(opened: Store) -> Iterator[Finding]:
     """Whether others would sync with this store: they refuse changes with timestamps far ahead."""
-    from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead
-    from scrubjay.stores.promises.memories import clock_at
-    from scrubjay.values.times import utc_now
-
     now, shown = utc_now(), opened.sync.clock()
     if shown <= clock_at(now + MOST_AHEAD):
         yield Finding(OK, "clock", "The store's clock is not ahead of this machine's.")
@@ -357,12 +356,6 @@ def clock(opened: Store) -> Iterator[Finding]:
 
 def duplicate_copies(opened: Store) -> Iterator[Finding]:
     """Memories that repeat another one, among the newest; `scrubjay duplicates` checks all."""
-    from itertools import islice
-
-    from scrubjay.engine.access import EVERYTHING
-    from scrubjay.engine.conflicts.duplicates import beside, same_said
-    from scrubjay.values.times import utc_now
-
     pairs = 0
     for memory, near in islice(beside(opened, EVERYTHING, now=utc_now()), LOOKED_AT):
         others = opened.get(list(near), EVERYTHING) if near else ()
@@ -378,9 +371,6 @@ def duplicate_copies(opened: Store) -> Iterator[Finding]:
 
 def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
     """Whether the archive folder exists and is the one that the store knows."""
-    from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
-    from scrubjay.wiring import archive_folder, archives_in_store, open_archive
-
     folder, objects = archive_folder(settings), MarkedObjects(open_archive(settings), opened)
     in_store = archives_in_store(settings)
     if not in_store and not settings.store.startswith(SQLITE):
@@ -399,10 +389,6 @@ def archive_place(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def folders(settings: Settings, opened: Store) -> Iterator[Finding]:
     """Whether the folders that memories are files in are there."""
-    from scrubjay.engine.files.two_way import is_away
-    from scrubjay.folders.folder import Folder
-    from scrubjay.wiring import open_registry
-
     waiting = opened.files.waiting()
     for name, store in open_registry(settings, Path.cwd()).stores().items():
         if not store.read_only and is_away(opened, name, Folder(store.path)):
@@ -413,9 +399,6 @@ def folders(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
     """Whether every archived memory could be restored now."""
-    from scrubjay.engine.parts import engine_on
-    from scrubjay.wiring import open_archive
-
     damaged = list(engine_on(opened, None, archive=open_archive(settings)).cold_storage.damaged())
     for name, error in damaged[:5]:
         do = error.hint or "Restore the archive folder from its backup."
@@ -428,9 +411,6 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
 
 def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -> Iterator[Finding]:
     """How many memories the model for other languages knows, if the store uses it."""
-    from scrubjay.embedders.catalogue import LANGUAGES, find
-    from scrubjay.engine.store.languages import SECOND
-
     kept = opened.history.fact(SECOND)
     if second is None:
         if kept is not None:
@@ -447,8 +427,6 @@ def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -
 
 def without_second(settings: Settings) -> Finding:
     """What becomes of texts in other languages where the model for them is not used."""
-    from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES
-
     if settings.embedder == LANGUAGES:
         return Finding(OK, "other languages", f"{LANGUAGES} itself finds them: no second model is needed.")
     if settings.embedder in ENGLISH:

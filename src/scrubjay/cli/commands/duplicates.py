@@ -9,6 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import elsewhere, note, nothing, on_terminal, print_json, print_table
+from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import Session
 from scrubjay.values.memory import MAX_LIMIT
 
@@ -36,8 +37,6 @@ def duplicates(session: Session, /, *, limit: int) -> None:
         if session.as_json:
             print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])
         elif found and on_terminal():
-            from scrubjay.cli.pairs import print_pair
-
             for place, one in enumerate(found):
                 print_pair(f"{place + 1} of {len(found)}", one.older, one.newer, ("older", "newer"), 2 * place + 1)
             note("scrubjay conflicts --same OLDER NEWER, or scrubjay forget ID.", session)

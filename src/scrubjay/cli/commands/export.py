@@ -18,8 +18,11 @@ from scrubjay.cli.filters import ALL_STATES
 from scrubjay.cli.output import counted, note, print_json, safe
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.engine.transfer import first_line, line_of
 from scrubjay.errors import Conflict, InvalidInput
 from scrubjay.values.memory import Filter
+from scrubjay.values.times import utc_now
+from scrubjay.wiring import salvaged
 
 Write = Callable[[bytes], object]
 
@@ -79,10 +82,6 @@ def checked(file: str, replace: bool) -> str:
 
 
 def rescue(session: Session, file: str) -> None:
-    from scrubjay.engine.transfer import first_line, line_of
-    from scrubjay.values.times import utc_now
-    from scrubjay.wiring import salvaged
-
     saved, changed = 0, []
     with destination(file) as write:
         write(as_line(first_line(utc_now())))

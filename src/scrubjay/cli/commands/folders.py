@@ -12,6 +12,9 @@ from scrubjay.cli.output import counted, note, print_json, print_table, show, sh
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import Conflict
+from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space
+from scrubjay.values.codec import plain
+from scrubjay.values.letters import slug
 
 if TYPE_CHECKING:
     from scrubjay.engine.files.stores import Indexed
@@ -45,8 +48,6 @@ def list_folders(session: Session) -> None:
     with session.engine(meaning=False) as engine:
         found = engine.folders.list()
     if session.as_json:
-        from scrubjay.values.codec import plain
-
         print_json([{**plain(one), "path": None if one.path is None else str(one.path)} for one in found])
         return
     rows = [
@@ -110,9 +111,6 @@ def add(session: Session, name: str, folder: Path, description: str | None, read
 def create(session: Session, name: str | None, folder: Path | None, project: bool, description: str | None) -> None:
     """Create a space with an empty folder, here or under the home."""
     if project:
-        from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space
-        from scrubjay.values.letters import slug
-
         root = project_root(Path.cwd())
         name, folder = name or project_space(root) or slug(root.name), folder or root / STORE_FOLDER
     if name is None:
@@ -195,8 +193,6 @@ def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None
 def tell(session: Session, name: str, done: Indexed) -> None:
     """What reading a folder changed, and which files were skipped."""
     if session.as_json:
-        from scrubjay.values.codec import plain
-
         print_json({"store": name, **plain(done)})
         return
     read = {"new": done.new, "changed": done.changed, "moved": done.moved, "gone": done.gone}

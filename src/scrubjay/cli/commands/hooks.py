@@ -10,6 +10,7 @@ import click
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.session import Session
+from scrubjay.hooks.log import read
 
 
 @click.group(cls=Family, without=("--space",), examples="scrubjay hooks log --limit 100")
@@ -25,8 +26,6 @@ def log(session: Session, limit: int) -> None:
 
     The way says how: a server was asked, words were looked up, nothing was found, or it was too late.
     """
-    from scrubjay.hooks.log import read
-
     lines = list(islice(read(session.settings().home), limit))
     if session.as_json:
         print_json(lines)

@@ -15,6 +15,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.output import counted, note, print_json, told_of_a_new_space
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.engine.store.embedding import embed_query
 from scrubjay.errors import Error, InvalidInput
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ def told(result: Imported, elsewhere: Sequence[str]) -> str:
 
 def why_without_vectors(engine: Engine) -> str:
     """What keeps the model from embedding, which it says when it is asked for something."""
-    from scrubjay.engine.store.embedding import embed_query
-
     _, reason = embed_query(engine, "anything")
     return f"{reason or ''} Then a running server, or `scrubjay doctor --rebuild`, makes them.".strip()
 

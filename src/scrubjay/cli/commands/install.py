@@ -13,8 +13,14 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json
 from scrubjay.cli.session import Session
-from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
+from scrubjay.clients.catalogue import CLIENTS, KEY, PROJECT, USER
+from scrubjay.clients.install import installed, removed, rules_files, wanted
+from scrubjay.clients.launch import left_behind
+from scrubjay.clients.running import is_running
+from scrubjay.clients.trial import connected
+from scrubjay.clients.visit import full_address, visited
 from scrubjay.errors import Error
+from scrubjay.machine.projects import project_root
 
 if TYPE_CHECKING:
     from scrubjay.clients.catalogue import Client
@@ -126,9 +132,6 @@ def connect(
     remove: bool,
     **server: Any,
 ) -> dict[str, Any]:
-    from scrubjay.clients.install import installed, removed, rules_files, wanted
-    from scrubjay.machine.projects import project_root
-
     folder = project_root(Path.cwd())
     parts = {"hooks": hooks, "rules": rules, **server}
     want = wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, **parts)
@@ -174,9 +177,6 @@ def there(url: str, session: Session) -> dict[str, Any]:
 
     :raises EndpointUnreachable: if there is none
     """
-    from scrubjay.clients.catalogue import KEY
-    from scrubjay.clients.visit import full_address, visited
-
     url = full_address(url)
     seen, keyed = visited(url, os.environ.get(KEY, ""))
     if seen.tools:
@@ -189,8 +189,6 @@ def there(url: str, session: Session) -> dict[str, Any]:
 
 def tried(want: Wanted, session: Session) -> dict[str, Any]:
     """Connect as the client will, and say what it saw."""
-    from scrubjay.clients.trial import connected
-
     seen = connected([want.command, *want.arguments], folder=str(want.folder))
     if seen.why_not:
         note(f"  But the server did not start: {seen.why_not} `scrubjay doctor` may say why.", session)
@@ -200,16 +198,12 @@ def tried(want: Wanted, session: Session) -> dict[str, Any]:
 
 
 def restart(client: Client, changes: list[Change], session: Session) -> None:
-    from scrubjay.clients.running import is_running
-
     if changes and is_running(client):
         note(f"  {client.title} is running: restart it.", session)
 
 
 def warn(session: Session) -> None:
     """Settings that only this shell has."""
-    from scrubjay.clients.launch import left_behind
-
     if names := left_behind(os.environ):
         home = session.settings().home
         what = "it" if len(names) == 1 else "them"

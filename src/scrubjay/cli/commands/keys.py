@@ -11,6 +11,7 @@ from scrubjay.cli.command import Family
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.output import confirmed, note, print_json, show_table, when
 from scrubjay.cli.session import Session
+from scrubjay.values.codec import plain
 from scrubjay.values.memory import Credential, CredentialKind, Role
 from scrubjay.values.times import utc_now
 
@@ -116,8 +117,6 @@ def revoke(session: Session, id: str, reason: str | None) -> None:
         done = engine.callers.revoke(id, reason=reason)
         last = engine.callers.locked() and not engine.callers.in_use()
     if session.as_json:
-        from scrubjay.values.codec import plain
-
         print_json({**plain(done), "locked_out": last})
     else:
         note(f"{done.id} of {done.user} revoked.", session)
@@ -167,8 +166,6 @@ def rotate(session: Session, id: str) -> None:
 def show_issued(issued: Issued, session: Session) -> None:
     credential = issued.credential
     if session.as_json:
-        from scrubjay.values.codec import plain
-
         print_json({**plain(credential), "secret": issued.secret})
     elif issued.secret is None:
         click.echo(credential.id)

@@ -12,7 +12,11 @@ from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json, print_table, show_table
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
+from scrubjay.embedders.catalogue import CATALOGUE, find
+from scrubjay.embedders.download import pull as fetch
+from scrubjay.embedders.download import verify
 from scrubjay.errors import EmbeddingError
+from scrubjay.wiring import open_second
 
 if TYPE_CHECKING:
     from scrubjay.embedders.catalogue import Model
@@ -67,7 +71,6 @@ def pull(session: Session, source: Path | None, quiet: bool) -> None:
         if not quiet:
             note(WITHOUT_FILES[settings.embedder], session)
         return
-    from scrubjay.embedders.catalogue import find
 
     chosen = find(settings.embedder)
     told = {"model": chosen.name, "folder": str(_pull(chosen, source, quiet=quiet, session=session))}
@@ -83,15 +86,11 @@ def pull(session: Session, source: Path | None, quiet: bool) -> None:
 
 def second_of(settings: Settings) -> list[str]:
     """The name of the model for other languages, if these settings may use it."""
-    from scrubjay.wiring import open_second
-
     second = open_second(settings)
     return [] if second is None else [second.name]
 
 
 def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: Session) -> Path:
-    from scrubjay.embedders.download import pull as fetch
-
     # The model's file is nearly the whole download; the small vocabulary file would only make the bar jump.
     with progress(f"Fetching {chosen.name}", shown=not (quiet or session.as_json), in_bytes=True) as report:
         place = fetch(
@@ -109,8 +108,6 @@ def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: Session) 
 @click.pass_obj
 def list_models(session: Session) -> None:
     """List the known models, and which are installed."""
-    from scrubjay.embedders.catalogue import CATALOGUE, find
-
     settings = session.settings()
     models = list(CATALOGUE.values())
     if settings.embedder not in CATALOGUE and settings.embedder not in WITHOUT_FILES:
@@ -141,9 +138,6 @@ def check(ctx: click.Context) -> None:
     settings = session.settings()
     name, wrong = settings.embedder, []
     if name not in WITHOUT_FILES:
-        from scrubjay.embedders.catalogue import find
-        from scrubjay.embedders.download import verify
-
         wrong = verify(find(name), settings.models)
     if session.as_json:
         print_json({"model": name, "ok": not wrong, "problems": wrong})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from http.client import HTTPConnection, HTTPException
+from urllib.parse import urlsplit
+
 import click
 
 from scrubjay.cli.command import Command
@@ -9,6 +12,7 @@ from scrubjay.cli.ids import meant
 from scrubjay.cli.output import note, show
 from scrubjay.cli.session import Session
 from scrubjay.errors import NotFound
+from scrubjay.lazy import json
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}  # noqa: S104 - where such a server is reached
 SECONDS = 10.0
@@ -48,10 +52,6 @@ def open_(session: Session, id: str | None, only_print: bool) -> None:
 
 def answers(root: str) -> bool:
     """Whether a server of ours is there."""
-    import json
-    from http.client import HTTPConnection, HTTPException
-    from urllib.parse import urlsplit
-
     where = urlsplit(root)
     connection = HTTPConnection(where.hostname or "", where.port, timeout=SECONDS)
     try:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from scrubjay import wiring
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, print_json, safe
 from scrubjay.cli.progress import progress
@@ -30,8 +31,6 @@ def restore(session: Session, file: str, replace: bool) -> None:
     The backup is read in full first; a damaged one is refused and nothing changes. Stop every server before you
     replace a memory: while one has it open, the command refuses.
     """
-    from scrubjay import wiring
-
     with progress("Restoring", shown=not session.as_json, total=None) as report:
         aside = wiring.restore(session.settings(), Path(file), replace=replace, progress=report)
     if session.as_json:

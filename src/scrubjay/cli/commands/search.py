@@ -28,7 +28,9 @@ from scrubjay.cli.output import (
 from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
+from scrubjay.stores.tables.stems import stems
 from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
+from scrubjay.values.words import query_words
 
 
 @click.command(
@@ -111,8 +113,6 @@ def marked(text: str, query: str) -> Cell:
     shown = safe(text)
     if not on_terminal():
         return shown
-    from scrubjay.stores.tables.stems import stems
-    from scrubjay.values.words import query_words
 
     wanted = stems(query_words(query))
     there = {found[0] for found in re.finditer(r"\w+", shown[:LONG])}

@@ -10,6 +10,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import Cell, counted, nothing, print_facts, print_json
 from scrubjay.cli.session import Session
+from scrubjay.engine.statistics import StatsQuery, StatsScope
 
 if TYPE_CHECKING:
     from scrubjay.engine.statistics import Statistics
@@ -31,8 +32,6 @@ def stats(session: Session, everywhere: bool) -> None:
 
     docs/reference/statistics.md explains each number.
     """
-    from scrubjay.engine.statistics import StatsQuery, StatsScope
-
     scope = StatsScope.GLOBAL if everywhere else StatsScope.EVERYTHING
     with session.engine(meaning=False, known_space=True) as engine:
         found = engine.statistics(StatsQuery(scope=scope))

@@ -13,7 +13,10 @@ import click
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import Cell, note, print_json, show, show_note, show_table
 from scrubjay.cli.session import Session
+from scrubjay.dialects.native.endpoints import conflict_body, endpoint_body
+from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
 from scrubjay.machine.outgoing import without_password
+from scrubjay.wiring import open_sync_keys
 
 if TYPE_CHECKING:
     from scrubjay.engine.sync.run import Synced
@@ -67,8 +70,6 @@ def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
 @contextmanager
 def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
     """Ask for another server's key, unless the settings have it; a key that does not work is not kept."""
-    from scrubjay.wiring import open_sync_keys
-
     keys = open_sync_keys(session.settings())
     if not url.startswith(("http://", "https://")) or keys.named(name):
         yield
@@ -115,7 +116,6 @@ def remove(session: Session, name: str) -> None:
         former = [one.url for one in engine.sync.endpoints() if one.name == name]
         engine.sync.remove(name)
         kept = {one.url for one in engine.sync.endpoints()}
-    from scrubjay.wiring import open_sync_keys
 
     keys = open_sync_keys(session.settings())
     for url in former:
@@ -147,8 +147,6 @@ def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool)
     When both sides changed a memory, the newer change wins by default; the other is kept in the record that `sync
     conflicts --settled` shows. An interrupted sync resumes when it is run again.
     """
-    from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
-
     request = SyncRequest(type=SyncType(kind), destination=name, resolution=Resolution(on_conflict), dry_run=dry_run)
     with session.engine() as engine:
         done = engine.sync.run(request)
@@ -210,8 +208,6 @@ def mend_clock(session: Session) -> None:
 
 
 def shown_endpoint(endpoint: Endpoint) -> Any:
-    from scrubjay.dialects.native.endpoints import endpoint_body
-
     return endpoint_body(endpoint)
 
 
@@ -221,8 +217,6 @@ def row_of(endpoint: Endpoint) -> tuple[Cell, ...]:
 
 
 def shown(conflict: SyncConflict) -> dict[str, Any]:
-    from scrubjay.dialects.native.endpoints import conflict_body
-
     return conflict_body(conflict)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.commands.forget import undo_bulk
 from scrubjay.cli.ids import meant
 from scrubjay.cli.output import safe, show, tell_same
 from scrubjay.cli.session import Session
@@ -31,8 +32,6 @@ def undo(session: Session, id: str) -> None:
     `scrubjay history` shows earlier versions and restores any of them.
     """
     if id.startswith("deed_"):
-        from scrubjay.cli.commands.forget import undo_bulk
-
         return undo_bulk(session, id)
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
         done = engine.curation.undo(meant(engine, id, session))

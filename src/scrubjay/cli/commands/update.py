@@ -13,6 +13,7 @@ from scrubjay.cli.ids import meant
 from scrubjay.cli.output import safe, show, tell_flags, tell_same
 from scrubjay.cli.session import Session
 from scrubjay.cli.texts import given_text
+from scrubjay.engine.store.intake import TagChange
 
 
 @click.command(
@@ -76,7 +77,6 @@ def update(
         fields["content"] = given_text(content)
     if not fields and not tags and not untags:
         raise click.UsageError("Nothing to update: pass --content, --tag, --also, --importance … (see --help).")
-    from scrubjay.engine.store.intake import TagChange
 
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
     with session.engine(meaning="content" in fields or "also" in fields, known_space=True) as engine:

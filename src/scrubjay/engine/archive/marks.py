@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from scrubjay.archives.base import Objects
 from scrubjay.errors import ArchiveUnavailable, Error
+from scrubjay.lazy import logging
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values.memory import Tier, random_suffix
 
@@ -68,8 +69,6 @@ class MarkedObjects(Objects):
             if any(self._records.archives.objects(tier, 1) for tier in ELSEWHERE):  # otherwise nothing is missing
                 found = f"{error.message} {error.hint}"
         if found and found != self.trouble:
-            import logging  # rarely needed, and not free
-
             logging.getLogger(__name__).warning("%s", found)
         self.trouble = found
 

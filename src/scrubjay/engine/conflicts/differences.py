@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.reading import Reading, read
 from scrubjay.engine.conflicts.weights import BIAS, INNER, MIDDLE, OUTER
+from scrubjay.lazy import numpy as np
 from scrubjay.text.denials import denies_another_thing
 from scrubjay.text.events import LASTING, is_passing_event, is_past_event
 from scrubjay.text.plans import is_plan
@@ -21,7 +22,6 @@ from scrubjay.text.several import GAINED, holds_beside
 from scrubjay.values.languages import word_set
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # Cosines: of any two facts on one subject; what two different facts reach, and beyond it nearly the same sentence.
@@ -65,8 +65,6 @@ class Network(NamedTuple):
 
 
 def network_of(inner: Mapping[str, Sequence[float]], middle: Any, outer: Any, bias: float) -> Network:
-    import numpy as np  # only where something is judged, not at the start
-
     return Network(itemgetter(*inner), np.array(list(inner.values())), np.array(middle), np.array(outer), bias)
 
 
@@ -77,8 +75,6 @@ def network() -> Network:
 
 def probabilities(seen: Sequence[Mapping[str, float]]) -> list[float]:
     """How likely it is that the earlier text of each pair is outdated."""
-    import numpy as np
-
     judge = network()
     sums = np.tanh(np.array(list(map(judge.features, seen))) @ judge.inner + judge.middle) @ judge.outer + judge.bias
     found: list[float] = (1 / (1 + np.exp(-sums))).tolist()

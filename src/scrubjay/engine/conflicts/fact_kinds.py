@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING
 
+from scrubjay.lazy import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrubjay.embedders.base import Embedder, Vector
@@ -65,16 +67,12 @@ class Attributes:
     """The example sentences as vectors of one model."""
 
     def __init__(self, embedder: Embedder) -> None:
-        import numpy as np
-
         shipped = shipped_vectors(embedder.fingerprint)
         self._vectors = shipped if shipped is not None else np.stack(embedder.embed(sentences()))
         self._starts = np.cumsum([0, *(len(examples) for examples in KINDS.values())][:-1])
 
     def profiles(self, vectors: Sequence[Vector]) -> Profile:
         """How much each text resembles each kind, a row per text in the order of KINDS; each adds up to one."""
-        import numpy as np
-
         # vecdot and not @: for so few numbers, waking the threads of a matrix product costs more than the product.
         similarities = np.vecdot(np.stack(vectors)[:, None, :], self._vectors[None, :, :])
         nearest = np.maximum.reduceat(similarities, self._starts, axis=1)
@@ -84,8 +82,6 @@ class Attributes:
 
 def same_kinds(profiles: Profile, other: Profile) -> list[tuple[float, float]]:
     """How far each profile agrees with another one, and how far on exclusive kinds; both 0..1."""
-    import numpy as np
-
     shared = np.sqrt(profiles * other)
     return list(zip(shared.sum(axis=1).tolist(), shared[:, : len(EXCLUSIVE)].sum(axis=1).tolist(), strict=True))
 
@@ -97,10 +93,6 @@ def sentences() -> list[str]:
 @cache
 def shipped_vectors(fingerprint: str) -> Profile | None:
     """The vectors that come with the package, if they are this model's: embedding them again takes half a second."""
-    from importlib import resources
-
-    import numpy as np
-
     with resources.files("scrubjay.engine.conflicts").joinpath("fact_kinds.npz").open("rb") as stream:
         shipped = np.load(stream, allow_pickle=False)
         if str(shipped["fingerprint"]) != fingerprint:
@@ -110,7 +102,5 @@ def shipped_vectors(fingerprint: str) -> Profile | None:
 
 def write_shipped(embedder: Embedder, path: str) -> None:
     """Rebuild the shipped file; `make vectors` calls it after a change of the sentences or the default model."""
-    import numpy as np
-
     vectors = np.stack(embedder.embed(sentences())).astype(np.float16)
     np.savez_compressed(path, fingerprint=np.array(embedder.fingerprint), vectors=vectors)

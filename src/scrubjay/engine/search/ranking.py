@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
+from scrubjay.lazy import numpy as np
 from scrubjay.text import names
 from scrubjay.text.english import looks_english
 from scrubjay.text.events import CHANGED
@@ -156,8 +157,6 @@ def fuse(
 ) -> Ranked:
     """One list of candidates, best first. `knots` say what a cosine is worth; `second` are the similarities that a
     second model sees, which count with this weight."""
-    import numpy as np
-
     from scrubjay.values.vectors import interpolated
 
     words, cosines = np.asarray(found.word_scores, np.float64), np.asarray(found.cosines, np.float64)
@@ -186,8 +185,6 @@ def fuse(
 
 def best_first(scores: Column, similarities: Column) -> list[int]:
     """The rows in order; where scores are equal, the nearer one comes first."""
-    import numpy as np
-
     order = (-scores).argsort()
     ordered = scores[order]
     if (ordered[1:] == ordered[:-1]).any():  # hardly ever, and one column is sorted in half the time of two
@@ -224,8 +221,6 @@ def rank(
 def chances_of(found: Ranked, *, reworded: bool) -> Column:
     """How likely each row answers the question. Of a memory without a vector only the words are known, and these cannot
     say that it does not."""
-    import numpy as np
-
     scores = np.asarray(found.scores, np.float64)
     compared = ~np.isnan(np.asarray(found.cosines, np.float64))
     by_words = np.maximum(scores, verdict.WEAK)
@@ -280,7 +275,6 @@ def second_look(
     their best passage holds of the question."""
     if not len(glimpses.memories):
         return found
-    import numpy as np
 
     looked = looked_at(found, periods)
     rows = found.order[: len(looked)]
@@ -333,7 +327,6 @@ def long_notes(glimpses: Glimpses) -> list[str]:
     """Those that are long and belong to no conversation, as many as may be read."""
     if not len(glimpses.memories):
         return []
-    import numpy as np
 
     found, left = list[str](), READ
     for place in (np.asarray(glimpses.length) > LONG).nonzero()[0].tolist():
@@ -375,8 +368,6 @@ def places(stem: str, text: str) -> Iterator[int]:
 
 def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
     """How well each suits the times that the question names."""
-    import numpy as np
-
     from scrubjay.engine.search.time_expressions import fits  # not for the other questions
 
     created, since, until = (
@@ -387,8 +378,6 @@ def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
 
 def talks_of(glimpses: Glimpses) -> Column:
     """The conversation of each as a number; 0: none."""
-    import numpy as np
-
     if isinstance(glimpses.conversation, np.ndarray):
         return glimpses.conversation
     numbers: dict[Any, int] = {}
@@ -397,8 +386,6 @@ def talks_of(glimpses: Glimpses) -> Column:
 
 def drawn_together(scores: Column, talks: Column) -> Column:
     """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
-    import numpy as np
-
     order = np.lexsort((scores, talks))
     best = scores[order[talks[order].searchsorted(talks, side="right") - 1]]  # the last of each conversation
     return np.where(talks == 0, 0.0, TOGETHER * (best - scores))

@@ -23,6 +23,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
+from scrubjay.lazy import numpy as np
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Column, Period
 from scrubjay.values.pronouns import WORD, words_of
@@ -119,8 +120,6 @@ TONGUES: Mapping[str, Tongue] = {
 def fits(periods: Sequence[Period], since: Column, until: Column) -> Column:
     """How well each of some things, from one moment or true all the time until another, suits the best of the periods.
     Moments are milliseconds since 1970; `until` is not a number where something has no end."""
-    import numpy as np
-
     begins, ends = 1_000 * np.asarray(since, np.float64), 1_000 * np.asarray(until, np.float64)
     best = np.zeros(len(begins))
     for period in periods:
@@ -136,8 +135,6 @@ def nearness(period: Period, moments: Column) -> Column:
 
     People tell things after they happened, so what came later fades more slowly than what came before.
     """
-    import numpy as np
-
     start, end, length = _microseconds(period.start), _microseconds(period.end), period.end - period.start
     before = np.maximum(start - moments, 0.0) / ((DAY + length / 8) // MICROSECOND)
     after = np.maximum(moments - end, 0.0) / ((4 * DAY + length / 4) // MICROSECOND)

@@ -10,6 +10,7 @@ docs/lab/retrieval.md says what each is worth.
 
 from __future__ import annotations
 
+from scrubjay.lazy import numpy as np
 from scrubjay.values.memory import Column, Verdict
 
 STRONG = 0.5
@@ -30,8 +31,6 @@ def label_of(score: float) -> Verdict:
 
 def facts_about(scores: Column, similarities: Column, word_scores: Column) -> dict[str, Column]:
     """What the weights weigh of each hit."""
-    import numpy as np
-
     scores = np.asarray(scores, np.float64)
     best = np.sort(np.append(scores, [UNRELATED] * (RIVALS + 1 - len(scores))))[::-1][: RIVALS + 1]
     others = np.where(scores >= best[-1], best.sum() - scores, best[:-1].sum()) / RIVALS
@@ -40,8 +39,6 @@ def facts_about(scores: Column, similarities: Column, word_scores: Column) -> di
 
 def chances(scores: Column, similarities: Column, word_scores: Column, *, reworded: bool) -> Column:
     """How likely each hit answers the question, by its score in the ranking, its similarity and its words."""
-    import numpy as np
-
     weights = REWORDED if reworded else BARE
     facts = facts_about(scores, similarities, word_scores)
     logits = weights["bias"] + sum(weights[name] * column for name, column in facts.items())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from scrubjay.engine.store.embedding import Embedding
 from scrubjay.engine.store.languages import Languages
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
+from scrubjay.lazy import logging
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Pending, Store
 from scrubjay.values.memory import Memory, random_suffix
 
@@ -215,6 +216,4 @@ class Backlog:
 
 
 def log() -> Logger:
-    import logging  # rarely needed, and not free
-
     return logging.getLogger(__name__)

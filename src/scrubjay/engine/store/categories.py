@@ -15,15 +15,16 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, reduce
+from importlib import resources
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.errors import EmbeddingError
+from scrubjay.lazy import numpy as np
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Category
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrubjay.embedders.base import Embedder, Vector
@@ -365,10 +366,6 @@ class Weights:
 @cache
 def weights() -> Weights:
     """Those that come with the package."""
-    from importlib import resources
-
-    import numpy as np  # 60 ms: not before a memory is stored
-
     with resources.files("scrubjay.engine.store").joinpath("categories.npz").open("rb") as stream:
         shipped = np.load(stream, allow_pickle=False)
         numbers = {name: shipped[name].astype(np.float32) for name in shipped.files if name != "fingerprint"}
@@ -377,8 +374,6 @@ def weights() -> Weights:
 
 def write_shipped(fitted: Weights, path: str) -> None:
     """Rebuild the shipped file; `make vectors` calls it after a change of SIGNS, the sentences or the model."""
-    import numpy as np
-
     numbers = {name: getattr(fitted, name) for name in Weights.__slots__ if name != "fingerprint"}
     halves = {name: value.astype(np.float16) for name, value in numbers.items()}
     np.savez_compressed(path, allow_pickle=False, fingerprint=np.array(fitted.fingerprint), **halves)
@@ -456,8 +451,6 @@ EXAMPLES = {
 
 def middles(embedder: Embedder) -> Numbers:
     """The mean vector of each category's examples, at length 1."""
-    import numpy as np
-
     vectors = embedder.embed([sentence for category in DETECTED for sentence in EXAMPLES[category]])
     means = np.stack(vectors).reshape(len(DETECTED), -1, embedder.dimension).mean(axis=1)
     return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), dtype=np.float32)

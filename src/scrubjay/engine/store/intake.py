@@ -9,6 +9,7 @@ import json
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
@@ -132,7 +133,6 @@ def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
     """:raises QuotaExceeded: if the user of one of them may not keep so many more in its space"""
     if not (quota := engine.parts.quota):
         return
-    from collections import Counter
 
     from scrubjay.stores.promises.statistics import Of, Part  # few have a quota
 

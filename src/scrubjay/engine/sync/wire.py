@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrubjay.engine.store import intake
 from scrubjay.engine.sync.peer import SyncBatch
 from scrubjay.errors import InvalidInput
+from scrubjay.lazy import numpy as np
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass, replace
@@ -176,7 +177,6 @@ def vectors_of(replica: Replica) -> tuple[Vector, ...]:
 def _unit_vectors(texts: Sequence[str]) -> tuple[Vector, ...]:
     if not texts:
         return ()
-    import numpy as np
 
     try:
         vectors = tuple(np.frombuffer(b64decode(text, validate=True), dtype="<f4") for text in texts)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
 from scrubjay.errors import Error
+from scrubjay.lazy import logging
 from scrubjay.values.memory import random_suffix
 
 if TYPE_CHECKING:
@@ -76,7 +77,5 @@ class Housekeeper:
                 remove_due(self._engine)
                 self._engine.write_files()  # what a full disk or another process kept from being written
             except Error as error:  # the store is busy or away; the next round tries again
-                import logging  # rarely needed, and not free
-
                 logging.getLogger(__name__).info("the purge could not run: %s", error.message)
             self._closing.wait(PAUSE_SECONDS)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from scrubjay.errors import Error
+from scrubjay.lazy import logging
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values.memory import random_suffix
 
@@ -65,7 +66,5 @@ class Indexer:
             try:
                 self.finish()
             except Error as error:  # the store is busy or away; the next round tries again
-                import logging  # rarely needed, and not free
-
                 logging.getLogger(__name__).info("the index could not be updated: %s", error.message)
             self._closing.wait(PAUSE_SECONDS)

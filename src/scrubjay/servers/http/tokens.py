@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine.callers import REFUSED
 from scrubjay.errors import InvalidInput, Unauthenticated
+from scrubjay.lazy import jwt
 from scrubjay.machine.paths import expanded
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ class Tokens:
 
         :raises Unauthenticated: unless signature, issuer, audience and time are all valid
         """
-        import jwt  # it would take half of a server's start, and most have no issuer
-
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
@@ -61,8 +60,6 @@ class Tokens:
         return str(claims["sub"])
 
     def _key(self, token: str) -> PyJWK:
-        import jwt
-
         if self._client is not None:
             return self._client.get_signing_key_from_jwt(token)
         assert self._set is not None

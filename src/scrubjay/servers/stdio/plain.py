@@ -26,6 +26,7 @@ from anyio.to_thread import run_sync
 from scrubjay.dialects.base import Dialect, Reply, Resource, UserPrompt
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
+from scrubjay.lazy import orjson
 from scrubjay.servers.calls import (
     IF_VERSION,
     KEY,
@@ -280,8 +281,6 @@ def _prompt(prompt: UserPrompt) -> Message:
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
-    import orjson  # the engine needs it too, but it need not be there to read the handshake
-
     try:
         return orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS) + b"\n"
     except TypeError:  # a number beyond 64 bits

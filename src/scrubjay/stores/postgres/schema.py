@@ -16,6 +16,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -148,8 +149,6 @@ def _check_vector(con: psycopg.Connection[tuple[Any, ...]]) -> None:
 
 def _migrate(con: psycopg.Connection[tuple[Any, ...]], schema: str, *, for_copy: bool) -> None:
     """Of several processes that find an old schema one updates it, the others wait. Each file is done whole or not."""
-    from importlib.resources import files  # slow to import, and hardly ever needed
-
     scripts = {file.name[:4]: file for file in files("scrubjay.stores").joinpath("schema", "postgres").iterdir()}
     with _waited_for(con, schema):
         while (number := version(con) + 1) <= SCHEMA_VERSION:

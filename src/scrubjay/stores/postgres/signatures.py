@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from scrubjay.lazy import numpy as np
 from scrubjay.stores.postgres.filters import CARRIED, Restriction, looked_at
 from scrubjay.stores.postgres.values import fetched, vector_bytes
 
@@ -151,8 +152,6 @@ class Levels:
 
     def __init__(self, vectors: Vector, rows: int) -> None:
         """Of vectors that tell how all of them lie, with room for so many rows."""
-        import numpy as np
-
         some = vectors[:: max(1, len(vectors) // SAMPLE)]
         self.made_of = len(vectors)
         self._mean = some.mean(axis=0)
@@ -181,15 +180,11 @@ class Levels:
         return near[self._least(differing, count)]
 
     def _least(self, differing: Any, count: int) -> Any:
-        import numpy as np
-
         last = int(np.partition(differing, count - 1)[count - 1]) if count <= len(differing) else self._bits
         return np.flatnonzero(differing <= min(last, self._bits))
 
     def _signed(self, vectors: Vector) -> Any:
         """The bits of each row, 64 in a number, a row a column."""
-        import numpy as np
-
         off = vectors - self._mean
         bits = np.packbits(np.concatenate((off > -self._edge, off > self._edge), axis=1), axis=1)
         if lacking := -bits.shape[1] % 8:
@@ -203,8 +198,6 @@ class Levels:
 
 def _differing(rows: int, columns: Any, asked: Any) -> Any:
     """In how many bits each row differs."""
-    import numpy as np
-
     # In the same memory for each column: to touch new pages takes as long as to count.
     differing, other, counted = np.zeros(rows, np.uint16), np.empty(rows, np.uint64), np.empty(rows, np.uint8)
     for column, [bits] in zip(columns, asked, strict=True):
@@ -214,8 +207,6 @@ def _differing(rows: int, columns: Any, asked: Any) -> Any:
 
 def widened(columns: Any, rows: int) -> Any:
     """With room for so many rows in each column."""
-    import numpy as np
-
     return np.pad(columns, ((0, 0), (0, rows - columns.shape[1])))
 
 

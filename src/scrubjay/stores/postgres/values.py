@@ -21,8 +21,9 @@ from psycopg.pq import Format
 from psycopg.types import TypeInfo
 from psycopg.types.string import StrBinaryDumper, StrDumperUnknown, TextBinaryLoader, TextLoader
 
+from scrubjay.lazy import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrubjay.embedders.base import Vector
@@ -241,15 +242,11 @@ def all_vectors(vectors: Iterable[Vector]) -> Vectors:
 
 def vector_of(data: bytes) -> Vector:
     """From what `vector_send` gives."""
-    import numpy as np
-
     return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
 
 
 def numbers_of(data: bytes, dimension: int) -> NDArray[np.float32]:
     """The same of several of one length, one behind the other: a vector a row."""
-    import numpy as np
-
     return np.frombuffer(data, dtype=">f4").reshape(-1, 1 + dimension)[:, 1:].astype(np.float32)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrubjay.lazy import numpy as np
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
 from scrubjay.stores.postgres.values import Texts, fetched
@@ -19,7 +20,6 @@ from scrubjay.stores.postgres.words import OFTEN, Asked, quoted
 from scrubjay.stores.tables.sql import Condition
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
@@ -126,8 +126,6 @@ class Postings:
 
 def _changed(columns: Numbers, gone: Collection[int], came: Sequence[tuple[int, ...]]) -> Numbers:
     """Without the passages of some memories, and with others; in the order of their keys."""
-    import numpy as np
-
     stays = ~np.isin(columns[0] >> PLACES, [*gone])
     kept = columns if stays.all() else columns[:, stays]
     return _in_order(np.concatenate((kept, np.array(came, np.int64).T), axis=1)) if came else kept
@@ -135,8 +133,6 @@ def _changed(columns: Numbers, gone: Collection[int], came: Sequence[tuple[int, 
 
 def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_at: int | None) -> Heavy:
     """The memories that hold most of what is asked for, best first, equal ones newest first."""
-    import numpy as np
-
     keys, created_at, _ = np.concatenate([held.columns for held in words.values()], axis=1)
     scores = np.concatenate([_weighed(held, asked.weights[stem], asked) for stem, held in words.items()])
     order = keys.argsort(kind="stable")  # merges what is in order already, and adds up as the server does
@@ -158,16 +154,12 @@ def heaviest(words: Mapping[str, Held], asked: Asked, limit: int, *, unexpired_a
 
 def holders(held: Held, memories: Sequence[int]) -> list[bool]:
     """Whether each of these memories holds the word."""
-    import numpy as np
-
     found: list[bool] = np.isin(memories, held.keys >> PLACES).tolist()
     return found
 
 
 def _expired(words: Iterable[Held], at: int | None) -> Any:
     """The keys of those that have expired by then."""
-    import numpy as np
-
     keys, times = np.concatenate([held.expiring for held in words], axis=1)
     return keys[:0] if at is None else keys[times <= at]
 
@@ -181,8 +173,6 @@ def _weighed(held: Held, weight: float, asked: Asked) -> Any:
 
 def _firsts(values: Any) -> Any:
     """Where each of these begins, which are in order."""
-    import numpy as np
-
     return np.flatnonzero(np.diff(values, prepend=-1))
 
 
@@ -272,8 +262,6 @@ def passages_of(con: Connection, restriction: Restriction, among: Condition) -> 
 
 
 def _held(columns: Sequence[Numbers]) -> Held:
-    import numpy as np
-
     return Held(_in_order(np.stack(columns[: len(COLUMNS)])), np.stack(columns[len(COLUMNS) :]))
 
 
@@ -284,8 +272,6 @@ def _in_order(columns: Numbers) -> Numbers:
 
 def _numbers(sent: bytes) -> Any:
     """An array of whole numbers: behind its head each with its length in front."""
-    import numpy as np
-
     if len(sent) <= 12:  # the head of an empty one
         return np.zeros(0, np.int64)
     return np.frombuffer(sent, [("size", ">i4"), ("value", ">i8")], offset=20)["value"].astype(np.int64)

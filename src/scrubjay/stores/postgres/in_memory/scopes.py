@@ -19,6 +19,7 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrubjay.lazy import numpy as np
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, looked_at
 from scrubjay.stores.postgres.in_memory import glimpses as postgres_glimpses
@@ -141,8 +142,6 @@ class Scope:
 
     def __init__(self, dimension: int, size: int = 0) -> None:
         """`size` is about how many memories it has."""
-        import numpy as np
-
         self.lock = threading.Lock()
         self.asked_at = 0.0
         self.read_from = 0.0  # not before; what was begun may still go on
@@ -250,8 +249,6 @@ class Scope:
         self, vector: Vector, limit: int, *, unexpired_at: int | None, outdated: Collection[str], also: Sequence[int]
     ) -> tuple[list[Matched], dict[str, float]]:
         """The nearest, best first, equal ones newest first; and the cosines of what else is asked for and in it."""
-        import numpy as np
-
         rows = [row for memory in also for row in self._rows.get(memory, ())]
         known: dict[str, float] = {}
         for row, cosine in zip(rows, self._cosines(rows, vector).tolist(), strict=True):
@@ -263,8 +260,6 @@ class Scope:
         return self._nearest(vector, limit, expired, outdated), known
 
     def _nearest(self, vector: Vector, limit: int, left_out: Any, outdated: Collection[str]) -> list[Matched]:
-        import numpy as np
-
         if self._levels is None:
             cosines = np.vecdot(self._vectors[: self._count], vector)  # by one thread: those of BLAS cost more
             cosines[left_out] = -np.inf
@@ -279,8 +274,6 @@ class Scope:
 
     def _cosines(self, rows: Any, vector: Vector) -> Any:
         """Of some rows, a few hundred at a time in the same memory, which so stays in the processor's cache."""
-        import numpy as np
-
         rows, cosines = np.asarray(rows, np.intp), np.empty(len(rows), np.float32)
         some = np.empty((min(AT_ONCE, len(rows)), len(vector)), np.float32)
         for at in range(0, len(rows), AT_ONCE):
@@ -291,8 +284,6 @@ class Scope:
 
     def _best(self, rows: Any, cosines: Any, limit: int, outdated: Collection[str]) -> list[Matched]:
         """Of these rows, each with its cosine."""
-        import numpy as np
-
         depth = limit + limit // 4
         while True:
             # With all that are as near as the last one: which of them come first is decided by their age.
@@ -318,8 +309,6 @@ class Scope:
 
     def _replace(self, gone: Collection[int], found: Found) -> None:
         """Take the memories with these numbers out, and rows in."""
-        import numpy as np
-
         for row in np.flatnonzero(np.isin(self._numbers[0, : self._count], [*gone]))[::-1].tolist():
             self._remove(row)
         vectors = numbers_of(found.vectors, self._vectors.shape[1])
@@ -518,8 +507,6 @@ class Found(NamedTuple):
     seen: Seen = Seen()
 
     def numbers(self) -> Any:
-        import numpy as np
-
         numbers = (self.memories, self.created_at, self.expires_at, *self.seen.numbers(len(self.memories)))
         return np.array(numbers, np.int64)
 
@@ -578,15 +565,11 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
 
 def _first_of_each(values: Any) -> Any:
     """Where each of these stands first."""
-    import numpy as np
-
     firsts = np.unique(values, return_index=True)[1]
     return slice(None) if len(firsts) == len(values) else np.sort(firsts)
 
 
 def _grown(vectors: Any, rows: int) -> Any:
-    import numpy as np
-
     grown = np.zeros((rows, vectors.shape[1]), vectors.dtype)  # takes memory only where it is written to
     grown[: len(vectors)] = vectors
     return grown

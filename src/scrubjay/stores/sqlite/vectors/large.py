@@ -21,6 +21,7 @@ import apsw
 import numpy as np
 
 from scrubjay.embedders.base import Vector
+from scrubjay.lazy import logging
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, Value, among, is_small, looked_up, members
 from scrubjay.stores.sqlite.postings import numbers_in
@@ -309,7 +310,6 @@ class Vec1Index(VectorIndex):
                 return scan(con, vector, restriction, limit, model=self.model) if found is None else found
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
-                import logging  # rarely needed, and not free
 
                 logging.getLogger(__name__).warning("the vector index cannot be used, comparing exactly: %s", error)
         return self._exact.nearest(con, vector, restriction, limit)
