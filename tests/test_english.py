@@ -13,7 +13,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
     for file in ("engine/conflicts/fact_kinds", "engine/conflicts/reading", "engine/store/categories",
-                 "engine/store/enrichment", "text/denials", "text/events", "text/secrets", "text/tokens",
+                 "engine/store/enrichment", "engine/trust", "text/denials", "text/events", "text/secrets", "text/tokens",
                  "values/wording", "values/words")
 }  # fmt: skip
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
 
     class LazyModule(ModuleType):
-        """Stands for a module; the first attribute that somebody asks for imports it."""
+        """Represents a module, which is imported when its first attribute is read."""
 
         def __getattr__(self, name: str) -> object:
             module = import_module(self.__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from operator import itemgetter
 
 from scrubjay.engine.conflicts.weights import SURE
@@ -18,18 +17,14 @@ from scrubjay.engine.search.ranking import (
     MOST_DOUBLINGS,
     MOST_IN_NOTES,
     NOTE,
-    PAST,
-    PERSONAL,
-    RECENT,
     SUBJECT,
     TIME,
     TOGETHER,
-    TOLD,
     Candidate,
 )
 from scrubjay.engine.search.time_expressions import DAY
 from scrubjay.values.memory import LinkKind
-from scrubjay.values.pronouns import FIRST_PERSON, SECOND_PERSON, says, speaks, words_of
+from scrubjay.values.pronouns import words_of
 from scrubjay.values.words import query_words
 
 SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first
@@ -54,8 +49,6 @@ def fuse(by_words, by_meaning, further, second=None, *, weight=BESIDE):
 
 def second_look(candidates, glimpses, question, periods, passages):
     words = {word.lower() for word in query_words(question)}
-    personal, says_you = says(FIRST_PERSON, question), says(SECOND_PERSON, question)
-    newer_than = {} if periods or not PAST.isdisjoint(words_of(question)) else ages(glimpses)
     looked = []
     for one in candidates:
         if (glimpse := glimpses.get(one.memory)) is None:
@@ -71,14 +64,8 @@ def second_look(candidates, glimpses, question, periods, passages):
             boosts["passage"] = (1.0 if one.cosine is None else 1 - MEANING) * (held - one.word_score)
         if one.cosine is not None and glimpse.conversation is None and glimpse.length < LONG:
             boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
-        if personal:
-            boosts["first person"] = PERSONAL * speaks(FIRST_PERSON, said)
-        if not says_you:
-            boosts["second person"] = -TOLD * speaks(SECOND_PERSON, said)
-        if said and said[0] in words:
+        if glimpse.conversation is not None and said and said[0] in words:
             boosts["subject"] = SUBJECT
-        if one.memory in newer_than:
-            boosts["recent"] = RECENT * newer_than[one.memory] * one.score
         score = one.score + sum(boosts.values())
         if periods:
             suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
@@ -103,11 +90,6 @@ def nearness(period, moment):
     return 1.0
 
 
-def ages(glimpses):
-    times = sorted(glimpse.created_at for glimpse in glimpses.values())
-    return {memory: bisect_left(times, one.created_at) / len(times) for memory, one in glimpses.items()}
-
-
 def drawn_together(candidates, glimpses):
     talks = {memory: one.conversation for memory, one in glimpses.items() if one.conversation is not None}
     best = {}
@@ -120,19 +102,6 @@ def drawn_together(candidates, glimpses):
         more = {**one.boosts, "conversation": by}
         drawn.append(one._replace(score=one.score + by, boosts=more) if by > 0 else one)
     return drawn
-
-
-def holders_first(found, holders):
-    first = [one for one in found if one.memory in holders]
-    rest = [one for one in found if one.memory not in holders]
-    if not first or not rest:
-        return found
-    least = max(one.score for one in rest)
-    lifted = [
-        one._replace(score=least, boosts={**one.boosts, "names": least - one.score}) if one.score < least else one
-        for one in first
-    ]
-    return lifted + rest
 
 
 def fresh_first(candidates, links):

@@ -120,11 +120,10 @@ def test_rows_move_as_candidates_did(seed):
     words, near, further, _ = made(chance, names)
     slow = one_by_one.fuse(words, near, further)
     quick = columns.ranked(slow)
-    holders = frozenset(chance.sample(names, chance.randrange(4)))
     links = [link for link in linked(chance, names) if link.source != link.target]
 
-    slow = one_by_one.fresh_first(one_by_one.holders_first(slow, holders), links)
-    quick = ranking.fresh_first(ranking.holders_first(quick, holders), links)
+    slow = one_by_one.fresh_first(slow, links)
+    quick = ranking.fresh_first(quick, links)
 
     assert shown(quick) == shown(slow)
 
@@ -138,7 +137,6 @@ def test_without_anything_found_there_is_nothing_to_rank():
         (),
         columns.seen({}),
         passages={},
-        holders=frozenset(),
         links_among=lambda *_: [][0],
         vectors_of=lambda _: {},
     )

@@ -97,7 +97,7 @@ def test_what_one_space_holds_another_does_not_find_if_it_is_kept_to_its_own(jay
 
 def test_several_spaces_are_searched_together_and_written_to_the_first(jay):
     jay.store("The general ledger is blue")
-    both = jay.bound_to(spaces=("work",))
+    both = jay.bound_to(spaces=("work", "default"))
     both.store("The work ledger is blue")
 
     assert sorted(hit.memory.space for hit in both.search("blue ledger")) == ["default", "work"]

@@ -1,7 +1,7 @@
 """What to add, unasked, to what a user typed: memories that very probably answer it, and for most prompts nothing.
 
 No one asked for these texts, so being wrong costs more than being silent: only hits labelled strong are given, and
-`python -m bench.hooks` measures how often a question of somebody else or a task gets something. Flagged memories are
+`python -m bench.hooks` measures how often a stranger's question or a task gets something. Flagged memories are
 never given. Of an open pair both are, the older one marked.
 """
 

@@ -300,7 +300,7 @@ def second_look(
         leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
-    if not alone.all():  # who says it, or of whom
+    if not alone.all():  # who said it
         asked = {word.lower() for word in query_words(question)}
         begins = [not asked.isdisjoint(words_of(opening)[:1]) for opening in glimpses.opening]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
