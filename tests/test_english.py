@@ -13,8 +13,8 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
     for file in ("engine/conflicts/fact_kinds", "engine/conflicts/reading", "engine/store/categories",
-                 "engine/store/enrichment", "engine/trust", "text/denials", "text/events", "text/secrets", "text/tokens",
-                 "values/wording", "values/words")
+                 "engine/store/enrichment", "engine/trust", "text/denials", "text/events", "text/secrets",
+                 "text/tokens", "values/wording", "values/words")
 }  # fmt: skip
 
 # What is found, and what to write instead.
