@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from scrubjay.dialects.base import Body, Pieces, Stream, array, object_schema, text
-from scrubjay.dialects.native.rows import OWNER, Limit, Name, Reason, reads, writes
+from scrubjay.dialects.base import Body, Pieces, Stream, object_schema
+from scrubjay.dialects.native.rows import OWNER, Limit, Name, Reason, Spaces, Text, reads, writes
 from scrubjay.dialects.schemas import fields_of, shown
 from scrubjay.engine.engine import Engine
 from scrubjay.values.memory import Act, ActFilter, Credential, CredentialKind, Event, Grant, Role
 
-KeyId = Annotated[str, {"minLength": 1}, "A credential's id"]
-SPACES = array(text(), minItems=1, maxItems=100)
+KeyId = Annotated[Text, "A credential's id"]
 KIND = "A key for programs, or a subject of your token issuer"
 SECRET = {"type": ["string", "null"], "description": "Shown only once; null if it was shown before"}
 ISSUED = {"key": Credential, "secret": SECRET}
@@ -30,7 +29,7 @@ def create_key(
     *,
     user: Name,
     role: Role = Role.MEMBER,
-    spaces: Annotated[list[str] | None, SPACES] = None,
+    spaces: Spaces = None,
     name: Annotated[str | None, {"maxLength": 100}, "A label, for people"] = None,
     expires_at: datetime | None = None,
     kind: Annotated[Any, {"enum": ["key", "token"]}, KIND] = "key",

@@ -129,7 +129,6 @@ def search(
 
 
 PAGE = {"memories": list[Memory], "total": COUNT}
-Cursor = Annotated[str | None, {"minLength": 1}, "next_cursor of the previous page"]
 
 
 @reads("GET /memories", "List memories", PAGE, optional={"cursor": text(), **LARGE})
@@ -138,7 +137,7 @@ def list_memories(
     *,
     limit: Limit = 20,
     offset: Offset = 0,
-    cursor: Cursor = None,
+    cursor: Annotated[str | None, {"minLength": 1}, "next_cursor of the previous page"] = None,
     order: Order = Order.CREATED,
     ascending: bool = False,
     filter: Filter,
@@ -177,12 +176,16 @@ def list_versions(engine: Engine, id: Id) -> Any:
 
 
 Number = Annotated[int, {"minimum": 1}]
-Later = Annotated[int | None, {"minimum": 1}, "Default: the current version"]
 DIFFERENCE = object_schema({"field": text(), "old": {}, "new": {}, "lines": array(text())}, required=("field", "lines"))
 
 
 @reads("GET /memories/{id}/diff", "Compare versions", {"differences": array(DIFFERENCE)}, optional=LARGE)
-def diff_versions(engine: Engine, id: Id, old: Number, new: Later = None) -> Any:
+def diff_versions(
+    engine: Engine,
+    id: Id,
+    old: Number,
+    new: Annotated[int | None, {"minimum": 1}, "Default: the current version"] = None,
+) -> Any:
     """How two versions of a memory differ, field by field."""
     return engine.curation.diff(id, old=old, new=new)
 
@@ -203,14 +206,15 @@ def list_links(engine: Engine, id: Id) -> Any:
     return engine.links(id)
 
 
-Near = Annotated[int, {"minimum": 1, "maximum": 3}]
-Far = Annotated[int, {"minimum": 1, "maximum": 10}]
 NETWORK = object_schema({"nodes": shape(list[Node]), "links": shape(list[Link])})
 
 
 @reads("GET /memories/{id}/graph", "Get a memory's surroundings", {"memories": list[Memory], "links": list[Link]})
 def get_graph(
-    engine: Engine, id: Id, steps: Near = 1, similar: Annotated[bool, "Include similar memories"] = False
+    engine: Engine,
+    id: Id,
+    steps: Annotated[int, {"minimum": 1, "maximum": 3}] = 1,
+    similar: Annotated[bool, "Include similar memories"] = False,
 ) -> Any:
     """A memory, what is linked to it within that many steps, and the links between them."""
     found = engine.curation.around(id, steps=steps, similar=similar)
@@ -218,7 +222,7 @@ def get_graph(
 
 
 @reads("GET /memories/{id}/network", "Get a memory's network", NETWORK, streams=base.Pieces.LINES)
-def get_network(engine: Engine, id: Id, steps: Far = 2) -> Any:
+def get_network(engine: Engine, id: Id, steps: Annotated[int, {"minimum": 1, "maximum": 10}] = 2) -> Any:
     """What a memory is connected to, up to five thousand memories, for drawing: JSON lines, each with some of the nodes
     or, after them, of the links."""
     found = engine.curation.network(id, steps=steps)

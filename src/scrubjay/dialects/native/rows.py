@@ -28,6 +28,7 @@ from scrubjay.dialects.base import (
     Route,
     Schema,
     Stream,
+    array,
     either,
     integer,
     object_schema,
@@ -69,6 +70,7 @@ Text = Annotated[str, {"minLength": 1}]
 Name = Annotated[str, {"minLength": 1, "maxLength": 100}]
 Reason = Annotated[str | None, REASON]
 Limit = Annotated[int, {"minimum": 1, "maximum": 1000}]
+Spaces = Annotated[list[str] | None, array(text(), minItems=1, maxItems=100)]
 Offset = Annotated[int, {"minimum": 0, "maximum": 1_000_000}]
 
 

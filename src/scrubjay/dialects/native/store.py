@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Annotated, Any
 
 from scrubjay.dialects.base import Body, Pieces, Schema, Stream, array, flag, object_schema, present, text
-from scrubjay.dialects.native.rows import COUNT, LARGE, LOCAL, OWNER, Limit, Name, reads, writes
+from scrubjay.dialects.native.rows import COUNT, LARGE, LOCAL, OWNER, Limit, Name, Spaces, Text, reads, writes
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.engine import Engine
@@ -26,8 +26,6 @@ from scrubjay.values.memory import Job, Memory, Space, TagCount
 
 # --- spaces and their contents ---------------------------------------------------------------------------------------
 
-Described = Annotated[str | None, {"minLength": 1, "maxLength": 10_000}]
-
 
 @reads("GET /spaces", "List spaces", {"spaces": list[Space]})
 def list_spaces(engine: Engine) -> Any:
@@ -36,7 +34,9 @@ def list_spaces(engine: Engine) -> Any:
 
 
 @writes("POST /spaces", "Create a space", {"space": str, "created": bool}, status=201, idempotent=True)
-def create_space(engine: Engine, name: Name, description: Described = None) -> Any:
+def create_space(
+    engine: Engine, name: Name, description: Annotated[str | None, {"minLength": 1, "maxLength": 10_000}] = None
+) -> Any:
     """Create a space; an existing one does not change."""
     return name, engine.create_space(name, description=description)
 
@@ -104,13 +104,14 @@ def import_(engine: Engine, lines: Annotated[Any, LINES]) -> Any:
 
 # --- jobs ------------------------------------------------------------------------------------------------------------
 
-JobId = Annotated[str, {"minLength": 1}, "A job's id"]
+JobId = Annotated[Text, "A job's id"]
 Unfinished = Annotated[bool, "Only waiting or running jobs"]
-Hundred = Annotated[int, {"minimum": 1, "maximum": 100}]
 
 
 @reads("GET /jobs", "List jobs", {"jobs": list[Job]})
-def list_jobs(engine: Engine, unfinished: Unfinished = False, limit: Hundred = 20) -> Any:
+def list_jobs(
+    engine: Engine, unfinished: Unfinished = False, limit: Annotated[int, {"minimum": 1, "maximum": 100}] = 20
+) -> Any:
     """Jobs that the caller may see, newest first."""
     return engine.jobs.list(unfinished=unfinished, limit=limit)
 
@@ -131,7 +132,6 @@ def cancel_job(engine: Engine, id: JobId) -> Any:
 
 SUGGESTION = text("A suggestion's id", minLength=1)
 SuggestionId = Annotated[str, SUGGESTION]
-OtherWords = Annotated[str | None, {"minLength": 1}, "What to store instead of its own words"]
 
 
 @reads("GET /suggestions", "List suggestions", {"suggestions": list[Suggestion]}, reach=LOCAL)
@@ -141,7 +141,11 @@ def list_suggestions(engine: Engine) -> Any:
 
 
 @writes("POST /suggestions/{id}/accept", "Accept a suggestion", {"memory": Memory}, reach=LOCAL)
-def accept_suggestion(engine: Engine, id: SuggestionId, text: OtherWords = None) -> Any:
+def accept_suggestion(
+    engine: Engine,
+    id: SuggestionId,
+    text: Annotated[str | None, {"minLength": 1}, "What to store instead of its own words"] = None,
+) -> Any:
     """Store what was suggested as a memory; the suggestion is gone then."""
     return engine.accept_suggestion(id, text).memory
 
@@ -177,11 +181,10 @@ def check(engine: Engine, deep: Annotated[bool, "Read every page and text, and c
     return engine.check(deep=deep)
 
 
-NewFile = Annotated[str, {"minLength": 1, "maxLength": 4000}, "A new file on the server"]
-
-
 @writes("POST /backup", "Back up", {"job": Job}, status=202, reach=LOCAL)
-def backup(engine: Engine, file: NewFile) -> Any:
+def backup(
+    engine: Engine, file: Annotated[str, {"minLength": 1, "maxLength": 4000}, "A new file on the server"]
+) -> Any:
     """Copy the whole store, every space of it, to a new file; runs as a job, while others keep writing."""
     return engine.upkeep.backup(file)
 
@@ -208,7 +211,6 @@ def rebuild(engine: Engine) -> Any:
 
 NAME: Schema = text(minLength=1, maxLength=64)
 EndpointName = Annotated[str, NAME]
-SPACES = array(text(), minItems=1, maxItems=100)
 URL = text(minLength=1, maxLength=1000, pattern="^(sqlite|postgres(ql)?|https?)://")
 CONFLICT: Schema = {**shape(SyncConflict), "properties": {**shape(SyncConflict)["properties"]}}
 CONFLICT["properties"] |= {"ours": shape(Memory), "theirs": shape(Memory)}
@@ -221,9 +223,7 @@ def list_endpoints(engine: Engine) -> Any:
 
 
 @writes("POST /sync/endpoints", "Add a sync endpoint", {"endpoint": Endpoint}, status=201, idempotent=True, reach=LOCAL)
-def add_endpoint(
-    engine: Engine, name: EndpointName, url: Annotated[str, URL], spaces: Annotated[list[str] | None, SPACES] = None
-) -> Any:
+def add_endpoint(engine: Engine, name: EndpointName, url: Annotated[str, URL], spaces: Spaces = None) -> Any:
     """Add another store: sqlite:///FILE, postgresql://… or the https address of another scrubjay server, whose key
     comes from the setting sync_key."""
     return {"endpoint": endpoint_body(engine.sync.add(name, url, spaces=spaces))}
