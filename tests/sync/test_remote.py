@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from queue import SimpleQueue
-from select import select
 
 import numpy as np
 import pytest
@@ -40,6 +39,7 @@ from scrubjay.remote.peer import HttpLine, RemotePeer
 from scrubjay.stores.promises.sync import Erased, Heard
 from scrubjay.values.memory import AccessLevel, Caller, Role
 from scrubjay.wiring import open_peer
+from tests.reliability.rounds import wait_until
 from tests.servers.sites import running
 from tests.sync.lines import no_pause, site_of
 
@@ -438,8 +438,7 @@ def test_a_connection_that_was_idle_too_long_is_made_anew(far):
         line = HttpLine(address, private=True)
         other = RemotePeer("far", line, pause=pytest.fail)
         for _ in range(3):
-            [idle] = line._client._idle
-            assert select([idle.sock], [], [], 60)[0], "the server keeps it"
+            wait_until(lambda: all(idle.has_expired() for idle in line._client._pool.connections))  # the server has left
             assert other.mark() is None
         other.close()
 

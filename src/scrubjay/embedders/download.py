@@ -29,7 +29,7 @@ from typing import IO
 
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
-from scrubjay.machine.http_client import CHUNK, NETWORK_ERRORS, Limits, fetched
+from scrubjay.machine.http_client import NETWORK_ERRORS, Limits, fetched
 from scrubjay.machine.locks import try_lock
 from scrubjay.machine.paths import sync_folder
 
@@ -105,7 +105,7 @@ class _Delivery:
                     # Packages built on Windows have CRLF; the hash is that of the publisher's LF.
                     part.write(stream.read().replace(b"\r\n", b"\n"))
                 else:
-                    while chunk := stream.read(CHUNK):
+                    while chunk := stream.read(1 << 18):
                         part.write(chunk)
                         self.report(file, part.tell(), total)
         except BaseException:  # a full disk, a damaged archive, Ctrl-C: leave nothing behind

@@ -11,18 +11,18 @@ in bytes and in seconds, and credentials go to the given address and nowhere els
 
 from __future__ import annotations
 
-import http.client
 import random
-import selectors
-import socket
 import ssl
-import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from typing import NamedTuple
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore2
 
 from scrubjay.machine.outgoing import LOOPBACK_NAMES, is_address, reachable
 
@@ -30,13 +30,14 @@ ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.5
 MAX_REDIRECTS = 10
 REDIRECTS = {301, 302, 303, 307, 308}
-CHUNK = 1 << 18
 JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 # Not OSError as a whole: a caller that writes the answer to disk must be able to tell the errors apart.
-NETWORK_ERRORS = (ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException)
+NETWORK_ERRORS = (ConnectionError, TimeoutError, ssl.SSLError)
+
+_end: ContextVar[float] = ContextVar("end")  # when the answer that is read now must be complete
 
 
-class TooLong(http.client.HTTPException):
+class TooLong(ConnectionError):
     """The answer is larger than the caller accepts."""
 
 
@@ -58,41 +59,35 @@ class Limits(NamedTuple):
 class Reply:
     """An answer whose body is still on the line."""
 
-    def __init__(self, response: http.client.HTTPResponse, most: int, late: threading.Event) -> None:
-        self._response = response
+    def __init__(self, response: httpcore2.Response, most: int, end: float) -> None:
+        self._pieces = response.iter_stream()
         self._left = most
-        self._late = late
+        self._end = end
         self.status = response.status
-        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
         # Otherwise it ends wherever the connection is cut.
-        self.has_an_end = response.length is not None or response.chunked
+        self.has_an_end = not {"content-length", "transfer-encoding"}.isdisjoint(self.headers)
 
-    def read(self, count: int = CHUNK) -> bytes:
+    def read(self) -> bytes:
         """The next bytes; none at the end."""
-        with _told_as_ours():
-            return self._counted(self._response.read(count))
-
-    def lines(self) -> Iterator[bytes]:
-        """The lines as they come."""
-        while True:
-            with _told_as_ours():
-                line = self._counted(self._response.readline(self._left + 1))
-            if not line:
-                return
-            yield line
-
-    def body(self) -> bytes:
-        return b"".join(iter(self.read, b""))
-
-    def _counted(self, piece: bytes) -> bytes:
+        with _told_as_ours(self._end):
+            piece = next(self._pieces, b"")
         self._left -= len(piece)
         if self._left < 0:
             raise TooLong
-        if not piece and self._response.length:  # promised, and not sent
-            raise http.client.IncompleteRead(b"", self._response.length)
-        if not piece and not self.has_an_end and self._late.is_set():  # this side has cut it
-            raise TimeoutError
         return piece
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines as they come."""
+        rest = b""
+        for piece in iter(self.read, b""):
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in whole)
+        if rest:
+            yield rest
+
+    def body(self) -> bytes:
+        return b"".join(iter(self.read, b""))
 
 
 class Client:
@@ -112,161 +107,117 @@ class Client:
         """`private`: also addresses of this machine and private networks. `proxies`: those of the environment.
         `keep_alive`: connections are reused, until `close`.
         """
-        parts = urlsplit(url)
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if self._tls else 80)
+        self._url = parts = urlsplit(url)
         self._limits = limits
-        self._private = private
-        self._keep_alive = keep_alive
-        self._idle: list[http.client.HTTPConnection] = []
-        self._headers = {"User-Agent": "scrubjay", **_basic("Authorization", parts), **(headers or {})}
+        self._headers = {"User-Agent": "scrubjay", "Accept-Encoding": "identity", "Host": _server(parts)}
+        self._headers |= {**_basic("Authorization", parts), **(headers or {})}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         self._prefix = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        self._proxy = _proxy_for(parts) if proxies else None
-        if self._proxy and not self._tls:  # it needs the whole address
-            self._headers |= _basic("Proxy-Authorization", self._proxy)
-            self._prefix = f"http://{_server(parts)}{self._prefix}"
+        proxy = _proxy_for(parts) if proxies else None
+        # The name of a host behind a proxy is resolved by that, in whose network its addresses mean something.
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=ssl.create_default_context() if parts.scheme == "https" else None,
+            proxy=proxy
+            and httpcore2.Proxy(f"http://{_server(proxy)}", headers=[*_basic("Proxy-Authorization", proxy).items()]),
+            max_connections=None,
+            max_keepalive_connections=None if keep_alive else 0,
+            network_backend=_Network(None if proxy else private),
+        )
 
     def ask(self, method: str, path: str = "", body: bytes | None = None) -> Answer:
-        """:raises ConnectionError, TimeoutError, SSLError, HTTPException: `NETWORK_ERRORS`, if no full answer came"""
+        """:raises ConnectionError, TimeoutError, SSLError: `NETWORK_ERRORS`, if no full answer came"""
         with self.open(method, path, body) as reply:
             return Answer(reply.status, reply.headers, reply.body())
 
     @contextmanager
     def open(self, method: str, path: str = "", body: bytes | None = None) -> Iterator[Reply]:
         """As `ask`; a broken connection is noticed when reading."""
-        connection = self._idle_connection() or self._new_connection()
-        with self._in_time(connection) as late:
-            with _told_as_ours():
-                connection.request(method, f"{self._prefix}{path}", body=body, headers=self._headers)
-                response = connection.getresponse()
-            if late.is_set():  # headers that were cut off look complete
-                raise TimeoutError
-            with closing(response):
-                yield Reply(response, self._limits.bytes, late)
-                read_to_the_end = response.isclosed()
-        if self._keep_alive and read_to_the_end and not response.will_close:
-            self._idle.append(connection)
-        else:
-            connection.close()
+        silence, end = self._limits.silence_seconds, time.monotonic() + self._limits.answer_seconds
+        timeouts = {"connect": self._limits.connect_seconds or silence, "read": silence, "write": silence}
+        with ExitStack() as stack:
+            with _told_as_ours(end):
+                host, target = (self._url.hostname or "").encode("idna"), f"{self._prefix}{path}" or "/"
+                url = httpcore2.URL(scheme=self._url.scheme, host=host, port=self._url.port, target=target)
+                headers, extensions = [*self._headers.items()], {"timeout": timeouts}
+                asked = self._pool.stream(method, url, headers=headers, content=body, extensions=extensions)
+                response = stack.enter_context(asked)
+            yield Reply(response, self._limits.bytes, end)
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        self._pool.close()
 
-    @contextmanager
-    def _in_time(self, connection: http.client.HTTPConnection) -> Iterator[threading.Event]:
-        """However slowly data trickles in: after that long, this side closes the connection."""
-        late = threading.Event()
-        timer = threading.Timer(self._limits.answer_seconds, _cut, (connection.sock, late))
-        timer.daemon = True
-        timer.start()
-        try:
-            yield late
-        except BaseException as error:
-            connection.close()  # also after Ctrl-C: half an answer is still unread, so it cannot be reused
-            if late.is_set() and isinstance(error, NETWORK_ERRORS):
-                raise TimeoutError from None
-            raise
-        finally:
-            timer.cancel()
 
-    # --- connecting --------------------------------------------------------------------------------------------------
+class _Network(httpcore2.SyncBackend):
+    """Connects to one of a host's addresses that were checked, not to what its name resolves to a moment later."""
 
-    def _idle_connection(self) -> http.client.HTTPConnection | None:
-        while self._idle:
-            with suppress(IndexError):  # another thread has taken it
-                connection = self._idle.pop()
-                if _is_open(connection):
-                    return connection
-                connection.close()
-        return None
+    def __init__(self, private: bool | None) -> None:
+        """`private`: whether such addresses are allowed as well; None if nothing is checked."""
+        self._private = private
 
-    def _new_connection(self) -> http.client.HTTPConnection:
-        with _told_as_ours():
-            connection = self._by_proxy(self._proxy) if self._proxy else self._direct()
-        connection.auto_open = 0  # every socket comes from here
-        return connection
-
-    def _direct(self) -> http.client.HTTPConnection:
-        """To one of the host's addresses that were checked, not to what its name resolves to a moment later."""
-        connection = http.client.HTTPConnection(self._host, self._port)
-        connection.default_port = 443 if self._tls else 80  # omitted in Host
-        refused: OSError = ConnectionError()
-        for address in reachable(self._host, self._port, private=self._private):
+    def connect_tcp(self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any) -> _Line:
+        refused: Exception = ConnectionError()
+        for address in [host] if self._private is None else reachable(host, port, private=self._private):
             try:
-                plain = socket.create_connection((address, self._port), timeout=self._connect_seconds)
-            except OSError as error:
+                return _Line(super().connect_tcp(address, port, timeout, *more, **named))
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 refused = error
-                continue
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            plain.settimeout(self._limits.silence_seconds)
-            try:
-                connection.sock = self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain
-            except BaseException:  # wrap_socket leaves the plain one to us, whatever stopped it
-                plain.close()
-                raise
-            return connection
         raise refused
 
-    def _by_proxy(self, proxy: SplitResult) -> http.client.HTTPConnection:
-        """The host's name is resolved by the proxy, in whose network its addresses mean something."""
-        host = proxy.hostname or ""
-        connection: http.client.HTTPConnection
-        if self._tls:
-            connection = http.client.HTTPSConnection(host, proxy.port, timeout=self._connect_seconds, context=self._tls)
-            connection.set_tunnel(self._host, self._port, _basic("Proxy-Authorization", proxy))
-        else:
-            connection = http.client.HTTPConnection(host, proxy.port, timeout=self._connect_seconds)
-        connection.connect()
-        connection.sock.settimeout(self._limits.silence_seconds)
-        return connection
 
-    @property
-    def _connect_seconds(self) -> float:
-        return self._limits.connect_seconds or self._limits.silence_seconds
+class _Line(httpcore2.NetworkStream):
+    """A connection that waits no longer than the answer may take, however slowly data trickles in."""
+
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+        self.close, self.get_extra_info = stream.close, stream.get_extra_info  # type: ignore[method-assign]
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._left(timeout))
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        return _Line(self._stream.start_tls(ssl_context, server_hostname, self._left(timeout)))
+
+    def _left(self, timeout: float | None) -> float:
+        left = _end.get() - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left if timeout is None else min(left, timeout)
 
 
 @contextmanager
-def _told_as_ours() -> Iterator[None]:
-    """Turns whatever goes wrong into one of `NETWORK_ERRORS`."""
+def _told_as_ours(end: float) -> Iterator[None]:
+    """Turns whatever goes wrong into one of `NETWORK_ERRORS`; this side stops waiting at the end."""
+    token = _end.set(end)
     try:
         yield
     except NETWORK_ERRORS:
         raise
-    except (OSError, ValueError) as error:  # no route, no such host; a name, key or path that HTTP cannot carry
-        raise ConnectionError from error
+    except httpcore2.TimeoutException as error:
+        raise TimeoutError from error
+    # no route, no such host; a name, key or path that HTTP cannot carry; an answer that is none
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError, OSError, ValueError) as error:
+        reason = error.args[0] if error.args else None
+        raise reason if isinstance(reason, ssl.SSLError) else ConnectionError() from error
+    finally:
+        _end.reset(token)
 
 
 def _proxy_for(parts: SplitResult) -> SplitResult | None:
     """The environment's proxy for this address."""
-    if parts.hostname in LOOPBACK_NAMES:
-        return None
-    from urllib.request import getproxies, proxy_bypass  # only needed here
-
     found = getproxies().get(parts.scheme)
-    if not found or proxy_bypass(_server(parts)):
+    if not found or parts.hostname in LOOPBACK_NAMES or proxy_bypass(_server(parts)):
         return None
     return urlsplit(found if "://" in found else f"http://{found}")
 
 
 def _server(parts: SplitResult) -> str:
     return parts.netloc.rpartition("@")[2]
-
-
-def _is_open(connection: http.client.HTTPConnection) -> bool:
-    """Whether the other side has kept an idle connection open: a closed one has something to read, its end."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection.sock, selectors.EVENT_READ)
-        return not selector.select(0)
-
-
-def _cut(line: socket.socket, late: threading.Event) -> None:
-    late.set()
-    with suppress(OSError):  # it has already ended
-        line.shutdown(socket.SHUT_RDWR)
 
 
 def _basic(header: str, parts: SplitResult) -> dict[str, str]:
@@ -288,11 +239,11 @@ def fetched(url: str, limits: Limits, headers: Mapping[str, str]) -> Iterator[Re
             if reply.status not in REDIRECTS or "location" not in reply.headers:
                 yield reply
                 return
-            with _told_as_ours():
+            with _told_as_ours(0.0):
                 url = urljoin(url, reply.headers["location"])
         if not is_address(url):
             break
-    raise http.client.HTTPException("redirected too often, or to an invalid address")
+    raise ConnectionError("redirected too often, or to an invalid address")
 
 
 def ask_again(

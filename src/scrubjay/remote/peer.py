@@ -10,7 +10,6 @@ stranger had written them, and never quoted in messages; nor are the key and the
 
 from __future__ import annotations
 
-import http.client
 import json
 import ssl
 import time
@@ -338,7 +337,7 @@ class HttpLine:
     def ask(self, method: str, path: str, body: bytes | None) -> Answer:
         with self._client.open(method, path, body) as reply:
             if not reply.has_an_end:
-                raise http.client.IncompleteRead(b"")
+                raise ConnectionError("the answer has no end")
             return Answer(reply.status, reply.headers, reply.body())
 
     def close(self) -> None:
