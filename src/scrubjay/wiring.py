@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, ModelMissing
-from scrubjay.lazy import logging
+from scrubjay.lazy import logging, modules
 from scrubjay.machine.paths import SQLITE, full_path, store_address
 from scrubjay.machine.projects import project_space, project_store
 from scrubjay.machine.suggestions import Suggestions
@@ -19,28 +19,46 @@ from scrubjay.values.memory import DEFAULT_SPACE, Caller
 from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:
+    from scrubjay.archives import folder as archives
     from scrubjay.archives.base import Objects
+    from scrubjay.embedders import catalogue, download, hashing, remote
+    from scrubjay.embedders import local as models
     from scrubjay.embedders.base import Embedder
+    from scrubjay.engine import parts
+    from scrubjay.engine.archive import prices
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.sync import local
     from scrubjay.engine.sync.peer import Peer
-    from scrubjay.folders.registry import Registry
+    from scrubjay.folders import registry
+    from scrubjay.providers import openai
     from scrubjay.providers.base import Provider
-    from scrubjay.providers.openai import OpenAiProvider
-    from scrubjay.remote.keys import SyncKeys
+    from scrubjay.remote import keys as remote_keys
+    from scrubjay.remote import peer
     from scrubjay.stores.copying import Copyable
+    from scrubjay.stores.postgres import copying as postgres_copying
+    from scrubjay.stores.postgres import store as postgres_store
     from scrubjay.stores.promises.memories import Store
     from scrubjay.stores.promises.sync import Endpoint
-    from scrubjay.stores.sqlite.salvage import Found
+    from scrubjay.stores.sqlite import backup as backups
+    from scrubjay.stores.sqlite import copying as sqlite_copying
+    from scrubjay.stores.sqlite import salvage
+    from scrubjay.stores.sqlite import store as sqlite_store
     from scrubjay.values.memory import Prompt
+else:
+    archives, openai, registry = modules("scrubjay", "archives.folder providers.openai folders.registry")
+    models, catalogue, download, hashing, remote = modules(
+        "scrubjay.embedders", "local catalogue download hashing remote"
+    )
+    parts, prices, local = modules("scrubjay.engine", "parts archive.prices sync.local")
+    remote_keys, peer = modules("scrubjay.remote", "keys peer")
+    postgres_copying, postgres_store = modules("scrubjay.stores.postgres", "copying store")
+    backups, sqlite_copying, salvage, sqlite_store = modules("scrubjay.stores.sqlite", "backup copying salvage store")
 
 
 def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
     """The engine of these settings, bound to the local owner."""
-    from scrubjay.engine.archive.prices import read as read_prices
-    from scrubjay.engine.parts import Parts
-
     second = open_second(settings) if embedder is None else None
-    parts = Parts(
+    shared = parts.Parts(
         open_store(
             settings.store,
             replica=settings.replica or None,
@@ -63,19 +81,23 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         secrets=settings.secrets,
         instructions=settings.instructions,
         connect=lambda endpoint, create: open_peer(
-            endpoint, create=create, user=settings.user, keys=open_sync_keys(settings), private=settings.sync_private
+            endpoint,
+            create=create,
+            user=settings.user,
+            keys=open_sync_keys(settings),
+            private=settings.sync_private,
         ),
         endpoints=endpoints_of(settings.sync),
         archive=open_archive(settings),
         archive_in_store=archives_in_store(settings),
         archive_quota=settings.archive_quota,
-        prices=read_prices(settings.prices),
+        prices=prices.read(settings.prices),
         model=open_model(settings),
         least_similarity=settings.least_similarity,
         registry=open_registry(settings, here(settings)),
         suggestions=Suggestions(settings.home),
     )
-    return parts.owner
+    return shared.owner
 
 
 def open(target: str | Path | None = None, *, embedder: Embedder | None = None) -> Engine:
@@ -101,12 +123,10 @@ def open_store(
     """:raises CopyUnfinished: for an unfinished copy, unless `unfinished` is set to resume it"""
     scheme = url.partition("://")[0]
     if scheme == "sqlite":
-        from scrubjay.stores.sqlite.store import SqliteStore
-
-        return SqliteStore(sqlite_file(url), unfinished=unfinished)
+        return sqlite_store.SqliteStore(sqlite_file(url), unfinished=unfinished)
     if scheme in ("postgresql", "postgres"):
         try:
-            from scrubjay.stores.postgres.store import PostgresStore
+            kind = postgres_store.PostgresStore
         except ImportError as error:
             if (error.name or "").partition(".")[0] != "psycopg":
                 raise
@@ -115,7 +135,7 @@ def open_store(
                 hint="Install it: .venv/bin/python -m pip install 'psycopg[binary]'.",
                 field="store",
             ) from None
-        return PostgresStore(
+        return kind(
             url, replica=replica, pool_size=pool_size, statement_seconds=statement_seconds, unfinished=unfinished
         )
     raise not_understood()
@@ -148,23 +168,14 @@ def not_understood() -> InvalidInput:
 
 def copyable(store: Store) -> Copyable:
     """A store as one side of a copy."""
-    from scrubjay.stores.sqlite.store import SqliteStore
-
-    if isinstance(store, SqliteStore):
-        from scrubjay.stores.sqlite.copying import SqliteCopy
-
-        return SqliteCopy(store)
-    from scrubjay.stores.postgres.copying import PostgresCopy
-    from scrubjay.stores.postgres.store import PostgresStore
-
-    assert isinstance(store, PostgresStore)
-    return PostgresCopy(store)
+    if isinstance(store, sqlite_store.SqliteStore):
+        return sqlite_copying.SqliteCopy(store)
+    assert isinstance(store, postgres_store.PostgresStore)
+    return postgres_copying.PostgresCopy(store)
 
 
 def open_archive(settings: Settings) -> Objects:
-    from scrubjay.archives.folder import FolderObjects
-
-    return FolderObjects(archive_folder(settings))
+    return archives.FolderObjects(archive_folder(settings))
 
 
 def archive_folder(settings: Settings) -> Path:
@@ -194,7 +205,7 @@ def open_model(settings: Settings) -> Callable[[Prompt], str] | None:
     return ask
 
 
-def opener(settings: Settings, use: str, seconds: float, wrong: str) -> Callable[[], OpenAiProvider] | None:
+def opener(settings: Settings, use: str, seconds: float, wrong: str) -> Callable[[], openai.OpenAiProvider] | None:
     """What connects to a language model: most processes never ask one, and the import is not free."""
     url, model, key = (getattr(settings, f"{use}_{part}") for part in ("url", "model", "key"))
     if not url:
@@ -202,25 +213,21 @@ def opener(settings: Settings, use: str, seconds: float, wrong: str) -> Callable
     if not model or not url.startswith(("http://", "https://")):
         raise InvalidInput(wrong, field=f"{use}_url")
 
-    def connect() -> OpenAiProvider:
-        from scrubjay.providers.openai import OpenAiProvider
-
-        return OpenAiProvider(url, model, key=key, timeout_seconds=seconds)
+    def connect() -> openai.OpenAiProvider:
+        return openai.OpenAiProvider(url, model, key=key, timeout_seconds=seconds)
 
     return connect
 
 
-def open_registry(settings: Settings, folder: Path) -> Registry:
+def open_registry(settings: Settings, folder: Path) -> registry.Registry:
     """Which spaces have a folder; the project's own store is found from the working directory."""
-    from scrubjay.folders.registry import Registered, Registry
-
     found = project_store(folder)
-    return Registry(
+    return registry.Registry(
         settings.stores,
         settings.home,
         auto_register=settings.auto_register,
         strict_sections=settings.category_mode == "strict",
-        project=None if found is None else Registered(name=found[0], path=found[1], written=False),
+        project=None if found is None else registry.Registered(name=found[0], path=found[1], written=False),
     )
 
 
@@ -230,21 +237,17 @@ def restore(
     """Make a backup the store of these settings; return where the former store was moved, if there was one."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be restored from one.", field="store")
-    from scrubjay.stores.sqlite import backup as sqlite_backup
-
-    aside = sqlite_backup.restore(backup, sqlite_file(settings.store), replace=replace, progress=progress)
+    aside = backups.restore(backup, sqlite_file(settings.store), replace=replace, progress=progress)
     with closing(open_store(settings.store)) as store, store.writing() as tx:
         tx.sync.renew_origin()  # so that new changes are not mistaken for those made after the backup
     return aside
 
 
-def salvaged(settings: Settings) -> Iterator[Found]:
+def salvaged(settings: Settings) -> Iterator[salvage.Found]:
     """Every memory that is still readable in these settings' store file, however damaged."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")
-    from scrubjay.stores.sqlite import salvage as sqlite_salvage
-
-    return sqlite_salvage.salvaged(sqlite_file(settings.store))
+    return salvage.salvaged(sqlite_file(settings.store))
 
 
 def open_peer(
@@ -252,7 +255,7 @@ def open_peer(
     *,
     create: bool,
     user: str,
-    keys: SyncKeys | None = None,
+    keys: remote_keys.SyncKeys | None = None,
     private: bool = False,
     now: Callable[[], datetime] = utc_now,
 ) -> Peer:
@@ -262,27 +265,19 @@ def open_peer(
     """
     scheme = endpoint.url.partition("://")[0]
     if scheme in ("http", "https"):
-        from scrubjay.remote.peer import HttpLine, RemotePeer
-
         key = keys.of(endpoint.name, endpoint.url) if keys is not None else ""
-        return RemotePeer(endpoint.name, HttpLine(endpoint.url, key=key, private=private))
-    from scrubjay.engine.sync.local import StorePeer
-
+        return peer.RemotePeer(endpoint.name, peer.HttpLine(endpoint.url, key=key, private=private))
     objects = None
     if scheme == "sqlite":
-        from scrubjay.archives.folder import FolderObjects
-
         path = sqlite_file(endpoint.url)
         if not (path.parent if create else path).exists():
             raise FileNotFoundError
-        objects = FolderObjects(path.parent / "archive")  # as in a home
-    return StorePeer(open_store(endpoint.url), now=now, user=user, objects=objects)
+        objects = archives.FolderObjects(path.parent / "archive")  # as in a home
+    return local.StorePeer(open_store(endpoint.url), now=now, user=user, objects=objects)
 
 
-def open_sync_keys(settings: Settings) -> SyncKeys:
-    from scrubjay.remote.keys import SyncKeys, keys_in
-
-    return SyncKeys(settings.home / "sync_keys.json", keys_in(settings.sync_key))
+def open_sync_keys(settings: Settings) -> remote_keys.SyncKeys:
+    return remote_keys.SyncKeys(settings.home / "sync_keys.json", remote_keys.keys_in(settings.sync_key))
 
 
 def endpoints_of(setting: str) -> dict[str, str]:
@@ -299,22 +294,15 @@ def open_embedder(settings: Settings) -> Embedder | None:
     if name == "none":
         return None
     if name == "hashing":
-        from scrubjay.embedders.hashing import HashingEmbedder
-
-        return HashingEmbedder()
+        return hashing.HashingEmbedder()
     if name == "remote":
         if not settings.remote_url or not settings.remote_model:
             raise InvalidInput(
                 "embedder=remote needs remote_url and remote_model.", hint="scrubjay settings", field="remote_url"
             )
-        from scrubjay.embedders.remote import RemoteEmbedder
-
-        return RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
-    from scrubjay.embedders.catalogue import find
-    from scrubjay.embedders.local import LocalEmbedder
-
+        return remote.RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
     try:
-        return LocalEmbedder(find(name), settings.models)
+        return models.LocalEmbedder(catalogue.find(name), settings.models)
     except ModelMissing as error:  # the user's own folder is missing: search by words until it appears
         logging.getLogger(__name__).warning("%s Searching by words only.", error.message)
         return None
@@ -351,13 +339,10 @@ def open_second(settings: Settings) -> Embedder | None:
     English one of ours."""
     if settings.languages == "off" or settings.embedder == "none":
         return None
-    from scrubjay.embedders.catalogue import CATALOGUE, ENGLISH, LANGUAGES
-
-    if settings.embedder == LANGUAGES or (settings.languages == "auto" and settings.embedder not in ENGLISH):
+    chosen = settings.embedder
+    if chosen == catalogue.LANGUAGES or (settings.languages == "auto" and chosen not in catalogue.ENGLISH):
         return None
-    from scrubjay.embedders.local import LocalEmbedder
-
-    return LocalEmbedder(CATALOGUE[LANGUAGES], settings.models)
+    return models.LocalEmbedder(catalogue.CATALOGUE[catalogue.LANGUAGES], settings.models)
 
 
 def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:
@@ -366,10 +351,7 @@ def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:
         return None
 
     def fetch() -> None:
-        from scrubjay.embedders.catalogue import find
-        from scrubjay.embedders.download import pull
-
-        pull(find(name), settings.models)
+        download.pull(catalogue.find(name), settings.models)
 
     return fetch
 

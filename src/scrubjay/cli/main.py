@@ -18,6 +18,7 @@ import click
 from scrubjay.cli import failures
 from scrubjay.cli.command import Examples, global_options
 from scrubjay.cli.session import Session
+from scrubjay.lazy import difflib
 
 SECTIONS = {
     "Remember": {
@@ -109,9 +110,7 @@ class Program(Examples, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in (*COMMANDS, *FORMER) and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             more = f"Did you mean {near[0]!r}?" if near else "`scrubjay --help` lists them."
             ctx.fail(f"Unknown command {args[0]!r}. {more}")
         return super().resolve_command(ctx, args)

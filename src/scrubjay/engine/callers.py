@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
+from scrubjay.lazy import argon2
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
@@ -423,22 +424,17 @@ def hashed(secret: str | None) -> bytes | None:
 
 def hashed_password(password: str | None) -> bytes:
     """:raises InvalidInput: if it is too short"""
-    from argon2 import PasswordHasher  # only passwords need it
-
     if password is None or not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
         raise InvalidInput(f"A password must have {MIN_PASSWORD} to {MAX_PASSWORD:,} characters.", field="password")
-    return PasswordHasher().hash(password.encode("utf-8", "replace")).encode()
+    return argon2.PasswordHasher().hash(password.encode("utf-8", "replace")).encode()
 
 
 def fits(password: str, digest: bytes) -> bool:
-    from argon2 import PasswordHasher
-    from argon2.exceptions import Argon2Error
-
     if len(password) > MAX_PASSWORD:
         return False
     try:
-        return PasswordHasher().verify(digest, password.encode("utf-8", "replace"))
-    except Argon2Error:
+        return argon2.PasswordHasher().verify(digest, password.encode("utf-8", "replace"))
+    except argon2.exceptions.Argon2Error:
         return False
 
 

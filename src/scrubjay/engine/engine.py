@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrubjay.engine import access, cursors
 from scrubjay.engine.jobs import Progress, no_progress
@@ -21,6 +21,7 @@ from scrubjay.engine.search import candidates
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.history import Ledger, TextVectors
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound, StorageError
+from scrubjay.lazy import Part, modules
 from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
 from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values import codec
@@ -57,10 +58,11 @@ from scrubjay.values.memory import (
 )
 
 if TYPE_CHECKING:
+    from scrubjay.engine import brief, statistics, transfer
+    from scrubjay.engine.archive import archives
     from scrubjay.engine.archive.cold_storage import ColdStorage
-    from scrubjay.engine.brief import Brief
     from scrubjay.engine.callers import Callers
-    from scrubjay.engine.conflicts.duplicates import DuplicatePair
+    from scrubjay.engine.conflicts import duplicates, judge, settle
     from scrubjay.engine.conversations.conversations import Conversations
     from scrubjay.engine.conversations.workspaces import Workspaces
     from scrubjay.engine.decisions.decisions import Decisions
@@ -68,18 +70,23 @@ if TYPE_CHECKING:
     from scrubjay.engine.files.paths import Paths
     from scrubjay.engine.files.stores import Folders
     from scrubjay.engine.jobs import Jobs
+    from scrubjay.engine.lifecycle import revising
     from scrubjay.engine.lifecycle.bulk import Bulk
     from scrubjay.engine.lifecycle.consolidation import Consolidation
     from scrubjay.engine.lifecycle.curation import Curation
     from scrubjay.engine.lifecycle.tidying import Tidying
     from scrubjay.engine.parts import Parts
-    from scrubjay.engine.statistics import Statistics, StatsQuery
+    from scrubjay.engine.store import enrichment, neighbours
     from scrubjay.engine.sync.run import Syncing
-    from scrubjay.engine.transfer import Imported
-    from scrubjay.engine.upkeep.reembedding import Reembedded
+    from scrubjay.engine.upkeep import reembedding
     from scrubjay.engine.upkeep.tasks import Upkeep
     from scrubjay.folders.registry import Registry
     from scrubjay.machine.suggestions import Suggestion
+else:  # none of these is for a search
+    archives, brief, statistics, transfer = modules("scrubjay.engine", "archive.archives brief statistics transfer")
+    duplicates, judge, settle = modules("scrubjay.engine.conflicts", "duplicates judge settle")
+    enrichment, neighbours = modules("scrubjay.engine.store", "enrichment neighbours")
+    reembedding, revising = modules("scrubjay.engine", "upkeep.reembedding lifecycle.revising")
 
 Result = TypeVar("Result")
 
@@ -280,9 +287,7 @@ class Engine:
         """Memories as they are shown: with the texts of those that are archived (`archives.py`)."""
         if all(memory.content or memory.status is Status.ACTIVE for memory in memories):
             return memories
-        from scrubjay.engine.archive.archives import Archives  # hardly any answer holds one
-
-        return Archives(self).with_texts(memories, deep=deep, strict=strict)
+        return archives.Archives(self).with_texts(memories, deep=deep, strict=strict)
 
     def count_reads(self, memories: Sequence[Memory], *, used: bool = True) -> None:
         """Note who was shown these memories, and count the first ones as used, if they were asked for.
@@ -309,48 +314,35 @@ class Engine:
         """The store's own secret; made when it is first needed."""
         return cursors.signing_key(self.records)
 
-    # --- its other parts, each imported when it is first used ---------------------------------------------------------
+    # --- its other parts ---------------------------------------------------------------------------------------------
 
-    @property
-    def folders(self) -> Folders:
-        """Spaces that are folders of Markdown files as well."""
-        from scrubjay.engine.files.stores import Folders
-
-        return Folders(self)
-
-    @property
-    def decisions(self) -> Decisions:
-        """Decisions that evolve by topic, and checkpoints."""
-        from scrubjay.engine.decisions.decisions import Decisions
-
-        return Decisions(self)
-
-    @property
-    def paths(self) -> Paths:
-        """Memories by where they lie in a space."""
-        from scrubjay.engine.files.paths import Paths
-
-        return Paths(self)
+    folders: ClassVar[Part[Folders]] = Part("engine.files.stores.Folders")  # spaces that are Markdown files as well
+    decisions: ClassVar[Part[Decisions]] = Part("engine.decisions.decisions.Decisions")  # and checkpoints
+    paths: ClassVar[Part[Paths]] = Part("engine.files.paths.Paths")  # memories by where they lie in a space
+    bulk: ClassVar[Part[Bulk]] = Part("engine.lifecycle.bulk.Bulk")  # the same done to many memories
+    tidying: ClassVar[Part[Tidying]] = Part("engine.lifecycle.tidying.Tidying")  # phrases for memories that have none
+    curation: ClassVar[Part[Curation]] = Part("engine.lifecycle.curation.Curation")  # compare, look around
+    conversations: ClassVar[Part[Conversations]] = Part("engine.conversations.conversations.Conversations")
+    workspaces: ClassVar[Part[Workspaces]] = Part("engine.conversations.workspaces.Workspaces")
+    callers: ClassVar[Part[Callers]] = Part("engine.callers.Callers")  # credentials, grants and the audit
+    feed: ClassVar[Part[Feed]] = Part("engine.feed.Feed")  # the changes of a space, as they happen
+    jobs: ClassVar[Part[Jobs]] = Part("engine.jobs.Jobs")  # work in the background: start, look at, cancel
+    consolidation: ClassVar[Part[Consolidation]] = Part("engine.lifecycle.consolidation.Consolidation")
+    cold_storage: ClassVar[Part[ColdStorage]] = Part("engine.archive.cold_storage.ColdStorage")
+    sync: ClassVar[Part[Syncing]] = Part("engine.sync.run.Syncing")  # other stores with the same memories
+    upkeep: ClassVar[Part[Upkeep]] = Part("engine.upkeep.tasks.Upkeep")  # backups and new indexes, in the background
 
     # --- remembering -------------------------------------------------------------------------------------------------
 
     def store(self, new: NewMemory | str, **fields: Any) -> Stored:
         """Keep a memory, and name earlier ones that it may outdate. Never refused for being like another, unless the
         caller asks for it to be the only one with its words."""
-        from scrubjay.engine.conflicts.judge import (  # none of these is for a search
-            find_proposals,
-            propose,
-            stored_result,
-        )
-        from scrubjay.engine.store.enrichment import enrich
-        from scrubjay.engine.store.neighbours import find_neighbours, link_related
-
         given = intake.new_memory(new, fields)
         if given.kind is not Kind.MEMORY:
             return self.decisions.keep(given).stored
         admitted = intake.admit_unread(self, given)
         text, degraded = embedding.embed(self, admitted)
-        enriched = enrich(self, admitted, given, text.first)
+        enriched = enrichment.enrich(self, admitted, given, text.first)
         with self.records.one_reader():
             memory = intake.in_conversation(self, enriched, given)
             self.look_for_owed()
@@ -359,11 +351,11 @@ class Engine:
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
             vector, wait = None if degraded else text.first, self.parts.judge_seconds
-            neighbours = find_neighbours(
+            near = neighbours.find_neighbours(
                 self, memory, vector, audience, foreign=text.foreign(memory.content), wait_seconds=wait
             )
-            proposals = find_proposals(self, memory, neighbours, audience, fingerprint)
-            compared = neighbours.judged and (vector is not None or self.parts.embedding.embedder is None)
+            proposals = judge.find_proposals(self, memory, near, audience, fingerprint)
+            compared = near.judged and (vector is not None or self.parts.embedding.embedder is None)
 
         def write(tx: Transaction) -> Stored:
             intake.check_quota(self, tx, memory)
@@ -373,20 +365,20 @@ class Engine:
                 tx,
                 memory,
                 text,
-                judged=bool(text.vectors) and neighbours.judged,
+                judged=bool(text.vectors) and near.judged,
                 fingerprint=fingerprint,
-                agreed=neighbours.agree_with(memory.category),
+                agreed=near.agree_with(memory.category),
             )
             if given.as_file and self.registry is not None:
                 tx.files.keep([stored.id])
-            propose(self, tx, stored, proposals)
+            judge.propose(self, tx, stored, proposals)
             if not compared and self.notices is not None:
                 tx.history.owe(stored.id, user=self.identity.user, client=self.provenance.client)
-            links = link_related(self, tx, stored, given, neighbours)
-            return stored_result(stored, proposals, degraded=degraded, links=links, compared=compared)
+            links = neighbours.link_related(self, tx, stored, given, near)
+            return judge.stored_result(stored, proposals, degraded=degraded, links=links, compared=compared)
 
         result = self.transact(Stored, write)
-        if not text.complete or not neighbours.judged:
+        if not text.complete or not near.judged:
             self.parts.backlog.wake()
         if not result.compared and self.notices is not None:
             self.notices.uncompared.append(result.memory.id)
@@ -400,11 +392,9 @@ class Engine:
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. What they may outdate is judged in the
         background."""
-        from scrubjay.engine.store.enrichment import enrich_all
-
         ids: list[str] = []
         for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
-            memories = enrich_all(self, admitted, given, [text.first for text in texts])
+            memories = enrichment.enrich_all(self, admitted, given, [text.first for text in texts])
             with self.records.writing() as tx:
                 self._add(tx, memories, texts)
             self.write_files(patient=True)
@@ -484,9 +474,6 @@ class Engine:
         `related` names all memories that it is to be linked with; `held` says that the fields are those of a former
         version. What changes nothing makes no version.
         """
-        from scrubjay.engine.lifecycle import revising
-        from scrubjay.engine.store.neighbours import NAMES, relink
-
         if (kept := self.earlier_result(Revised)) is not None:
             return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self.expected_version
@@ -498,12 +485,12 @@ class Engine:
 
             def write(tx: Transaction, revision: revising.Revision = revision) -> Revised:
                 current = revision.current(self, tx, expected_version=expected)
-                linked = related is not None and relink(self, tx, current, related)
+                linked = related is not None and neighbours.relink(self, tx, current, related)
                 done = revision.write(self, tx, current, reason=reason)
                 if not linked:
                     return done
                 self.ledger.record(tx, done.memory, "linked", reason=reason)
-                return replace(done, fields=(*done.fields, NAMES))
+                return replace(done, fields=(*done.fields, neighbours.NAMES))
 
             try:
                 revised = self.transact(Revised, write)
@@ -524,8 +511,6 @@ class Engine:
 
     def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
         """Pairs of which the newer memory may outdate the older, and which are not resolved yet; newest first."""
-        from scrubjay.engine.conflicts import settle
-
         intake.check_limit(limit, offset)
         audience = self.audience(Filter())
         return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
@@ -543,8 +528,6 @@ class Engine:
         """
         if self.notices is None or not self.notices.due:
             return ()
-        from scrubjay.engine.conflicts import settle
-
         audience = access.audience_anywhere(self.caller)
         try:
             with self.records.writing() as tx:
@@ -557,8 +540,6 @@ class Engine:
 
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
         """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
-        from scrubjay.engine.conflicts import settle
-
         return settle.doubts(self.records, self.audience(Filter()), memories, now=self.now())
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
@@ -566,8 +547,6 @@ class Engine:
 
         :raises NotFound: if it was not proposed
         """
-        from scrubjay.engine.conflicts import settle
-
         expected = self.expected_version
         return self.transact(
             tuple[Memory, Memory],
@@ -576,8 +555,6 @@ class Engine:
 
     def relate(self, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
         """Say how an older and a newer memory relate, whether or not that was proposed. Saying it twice is fine."""
-        from scrubjay.engine.conflicts import settle
-
         expected = self.expected_version
         return self.transact(
             tuple[Memory, Memory],
@@ -586,8 +563,6 @@ class Engine:
 
     def reopen(self, *, old: str, new: str) -> tuple[Memory, Memory]:
         """Take back what was said about such a pair: the conflict is open again."""
-        from scrubjay.engine.conflicts import settle
-
         expected = self.expected_version
         return self.transact(
             tuple[Memory, Memory],
@@ -605,10 +580,8 @@ class Engine:
         }
         return {name: [other.id for other in others] for name, others in same.items() if others}
 
-    def duplicates(self) -> Iterator[DuplicatePair]:
+    def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
-        from scrubjay.engine.conflicts import duplicates
-
         return duplicates.found(self.records, self.audience(Filter()), now=self.now())
 
     # --- finding -----------------------------------------------------------------------------------------------------
@@ -620,11 +593,9 @@ class Engine:
         self.count_reads([hit.memory for hit in found.answers])
         return found
 
-    def brief(self, *, budget: int = 1_500) -> Brief:
+    def brief(self, *, budget: int = 1_500) -> brief.Brief:
         """What to know when a session begins, within a budget of tokens: the current space, what is personal, decisions
         that are open, the last checkpoint, other spaces by name. Needs no model."""
-        from scrubjay.engine import brief
-
         return brief.written(self, budget=budget)
 
     def suggestions(self) -> Sequence[Suggestion]:
@@ -752,8 +723,6 @@ class Engine:
 
         `cascade` also forgets the memories that a client linked it with, one step far.
         """
-        from scrubjay.engine.archive import archives
-
         forgotten = self.transact(
             Forgotten,
             lambda tx: lifecycle.forget(
@@ -778,8 +747,6 @@ class Engine:
 
     def restore_version(self, id: str, version: int | str, *, reason: str | None = None) -> Memory:
         """Make a former state, by its number or its id, the current one again; today's state joins the history."""
-        from scrubjay.engine.lifecycle import revising
-
         if (kept := self.earlier_result(Revised)) is not None:
             return kept.memory
         former = next((one.memory for one in self.history(id) if version in (one.memory.version, one.id)), None)
@@ -809,52 +776,13 @@ class Engine:
                     lifecycle.forget(self.ledger, tx, memory.id, hard=False, reason="expired")
         return self.transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
 
-    @property
-    def bulk(self) -> Bulk:
-        """The same done to many memories."""
-        from scrubjay.engine.lifecycle.bulk import Bulk
-
-        return Bulk(self)
-
-    @property
-    def tidying(self) -> Tidying:
-        """Phrases for memories that have none."""
-        from scrubjay.engine.lifecycle.tidying import Tidying
-
-        return Tidying(self)
-
-    @property
-    def curation(self) -> Curation:
-        """What people do by hand: take back a supersession, compare, look around."""
-        from scrubjay.engine.lifecycle.curation import Curation
-
-        return Curation(self)
-
-    # --- talking -----------------------------------------------------------------------------------------------------
-
-    @property
-    def conversations(self) -> Conversations:
-        """Conversations, and what memories are put into them."""
-        from scrubjay.engine.conversations.conversations import Conversations
-
-        return Conversations(self)
-
-    @property
-    def workspaces(self) -> Workspaces:
-        """Spaces, as workspaces with their memories."""
-        from scrubjay.engine.conversations.workspaces import Workspaces
-
-        return Workspaces(self)
-
     # --- counting ----------------------------------------------------------------------------------------------------
 
-    def statistics(self, query: StatsQuery | None = None) -> Statistics:
+    def statistics(self, query: statistics.StatsQuery | None = None) -> statistics.Statistics:
         """Counts, sizes, rates, trends and health of what the caller may see.
 
         :raises ScopeNotFound: if the user, conversation or category is unknown
         """
-        from scrubjay.engine import statistics
-
         asked = query or statistics.StatsQuery()
         found = statistics.statistics(self.records, self.caller, self.audience(Filter()), asked, now=self.now())
         if not found.exists:
@@ -866,57 +794,6 @@ class Engine:
         intake.check_limit(limit, 0)
         rows = self.records.statistics.tags(self.audience(Filter()), now=self.now(), found=found, limit=limit)
         return [TagCount(tag=tag, memories=memories) for tag, memories in rows]
-
-    # --- parts -------------------------------------------------------------------------------------------------------
-
-    @property
-    def callers(self) -> Callers:
-        """Credentials, grants and the audit."""
-        from scrubjay.engine.callers import Callers  # servers and owners need it, not every call
-
-        return Callers(self)
-
-    @property
-    def feed(self) -> Feed:
-        """The changes of a space, as they happen."""
-        from scrubjay.engine.feed import Feed
-
-        return Feed(self)
-
-    @property
-    def jobs(self) -> Jobs:
-        """Work in the background: start, look at, cancel."""
-        from scrubjay.engine.jobs import Jobs
-
-        return Jobs(self)
-
-    @property
-    def consolidation(self) -> Consolidation:
-        """Make one memory of several."""
-        from scrubjay.engine.lifecycle.consolidation import Consolidation
-
-        return Consolidation(self)
-
-    @property
-    def cold_storage(self) -> ColdStorage:
-        """Put memories away, bring them back."""
-        from scrubjay.engine.archive.cold_storage import ColdStorage
-
-        return ColdStorage(self)
-
-    @property
-    def sync(self) -> Syncing:
-        """Other stores with the same memories: endpoints, runs, conflicts."""
-        from scrubjay.engine.sync.run import Syncing
-
-        return Syncing(self)
-
-    @property
-    def upkeep(self) -> Upkeep:
-        """Backups and new indexes, in the background."""
-        from scrubjay.engine.upkeep.tasks import Upkeep
-
-        return Upkeep(self)
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
@@ -1011,7 +888,6 @@ class Engine:
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
-        from scrubjay.engine import transfer  # as in import_from: not for a search
 
         def linked(ids: Sequence[str]) -> Sequence[Link]:
             return self.ledger.links_seen(self.records, ids)
@@ -1021,11 +897,9 @@ class Engine:
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
-    ) -> Imported:
+    ) -> transfer.Imported:
         """Take in what `export` gave, or a list made by hand, each line once: a line is already here if its id is or,
         without an id, if a memory of its user has its text, at its time if it names one."""
-        from scrubjay.engine import transfer
-
         result = transfer.imported(self, lines, progress)
         self.parts.backlog.wake()
         self.parts.indexer.finish()
@@ -1081,14 +955,12 @@ class Engine:
         """
         return self.records.backup(path, progress=progress)
 
-    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> reembedding.Reembedded:
         """Let this engine's model take over: every vector is rebuilt. Resumes where it was interrupted.
 
         :raises Locked: if another process is embedding
         """
-        from scrubjay.engine.upkeep.reembedding import Reembedding
-
-        return Reembedding(self).run(progress)
+        return reembedding.Reembedding(self).run(progress)
 
     @property
     def archive_trouble(self) -> str | None:

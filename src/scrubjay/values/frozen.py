@@ -30,6 +30,7 @@ else:
 
 def _frozen(cls: type, kw_only: bool) -> type:
     types = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - inspect is slow to import
+    types = {name: kind for name, kind in types.items() if not str(kind).startswith("ClassVar")}
     fields = {name: _field(cls, name, types[name], kw_only) for name in types}
     body = {name: value for name, value in cls.__dict__.items() if name not in {*fields, "__dict__", "__weakref__"}}
 

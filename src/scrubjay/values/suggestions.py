@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from scrubjay.lazy import difflib
+
 CLOSE = 0.8  # "memoryId" and "memory_id" are 0.82 alike, "evidence" and "confidence" 0.67
 SWAPPED = 4  # minimum length of a name for two swapped letters to be recognised
 
@@ -25,9 +27,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     for meant in names:
         if name.lower() in SYNONYMS.get(meant, ()):
             return meant
-    from difflib import get_close_matches  # hardly any call gets here, and all would pay for it
-
-    close = get_close_matches(name, names, n=1, cutoff=CLOSE)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=CLOSE)
     return close[0] if close else next((meant for meant in names if swapped(name, meant)), None)
 
 

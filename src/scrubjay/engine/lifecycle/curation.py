@@ -13,6 +13,7 @@ from scrubjay.engine.lifecycle.supersession import RELEASED, SUPERSEDES
 from scrubjay.engine.store.intake import CHANGEABLE, Merge, title_of
 from scrubjay.engine.store.intake import revision as revision_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.lazy import difflib
 from scrubjay.stores.promises.memories import Reads, Transaction, clock_at
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
@@ -362,7 +363,7 @@ def connected(
 def difference(name: str, old: Any, new: Any) -> Difference:
     lines: Sequence[str] = ()
     if name in TEXTS:
-        from difflib import unified_diff  # only here
-
-        lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]  # without file names
+        lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[
+            2:
+        ]  # without file names
     return Difference(field=name, old=plain(old), new=plain(new), lines=tuple(lines))

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageError
+from scrubjay.lazy import futures
+from scrubjay.lazy import numpy as np
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -115,13 +117,11 @@ class Embedding:
 
     def warm(self) -> Future[None] | None:
         """Start loading, once; returns at once."""
-        from concurrent.futures import ThreadPoolExecutor  # not for a search by words
-
         with self._lock:
             if self.embedder is None:
                 return None
             if self._loading is None:
-                self._pool = self._pool or ThreadPoolExecutor(THREADS, "embedding")
+                self._pool = self._pool or futures.ThreadPoolExecutor(THREADS, "embedding")
                 self._loading = self._pool.submit(self._load)
                 self._loading_until = monotonic() + LOADING_SECONDS
             return self._loading
@@ -196,8 +196,6 @@ class Embedding:
     def _in_time(self, work: Callable[[Embedder], Result]) -> Result:
         if self.embedder is None:
             raise ModelMissing("No embedding model is configured.")
-        from concurrent.futures import CancelledError  # as in `warm`
-
         if self._why_down is not None and monotonic() < self._down_until:
             raise EmbeddingError(self._why_down)
         loading, pool = self.warm(), self._pool
@@ -215,7 +213,7 @@ class Embedding:
             else:
                 vector = pool.submit(work, self.embedder).result(timeout=self._wait_seconds)
             self._quick = monotonic() - begun <= QUICK * self._wait_seconds
-        except CancelledError:
+        except futures.CancelledError:
             raise StorageError("The store is closed.") from None
         except TimeoutError:
             self._quick = False
@@ -308,11 +306,9 @@ def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Ve
 
     :raises EmbeddingError: if one is not made of numbers, or they are not one of the right length for each text
     """
-    from numpy import asarray, errstate, float32  # as in every embedder
-
     try:
-        with errstate(over="ignore"):
-            found = [asarray(vector, dtype=float32) for vector in vectors]
+        with np.errstate(over="ignore"):
+            found = [np.asarray(vector, dtype=np.float32) for vector in vectors]
     except (TypeError, ValueError, OverflowError):
         found = []
     if len(found) != texts or any(vector.shape != (embedder.dimension,) for vector in found):
@@ -371,8 +367,6 @@ def embed_ahead(
         for memories, payload in batches:
             yield memories, embed_at_leisure(engine, memories), payload
         return
-    from concurrent.futures import ThreadPoolExecutor  # not for a search
-
     waiting: deque[tuple[Sequence[Memory], Future[Sequence[TextVectors]], Payload]] = deque()
 
     def given_out(left: int) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
@@ -380,7 +374,7 @@ def embed_ahead(
             memories, texts, payload = waiting.popleft()
             yield memories, texts.result(), payload
 
-    pool = ThreadPoolExecutor(AHEAD, "ahead")
+    pool = futures.ThreadPoolExecutor(AHEAD, "ahead")
     try:
         try:
             for memories, payload in batches:

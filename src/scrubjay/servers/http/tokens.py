@@ -34,9 +34,7 @@ class Tokens:
         self._client: PyJWKClient | None = None
         self._set: PyJWKSet | None = None
         if keys.startswith("https://"):
-            from jwt import PyJWKClient
-
-            self._client = PyJWKClient(keys, timeout=FETCH_SECONDS)
+            self._client = jwt.PyJWKClient(keys, timeout=FETCH_SECONDS)
         else:
             self._set = read_keys(expanded(keys, field="token_keys"))
 
@@ -71,11 +69,9 @@ class Tokens:
 
 
 def read_keys(path: Path) -> PyJWKSet:
-    from jwt import PyJWKSet, PyJWTError
-
     try:
-        return PyJWKSet.from_json(path.read_text("utf-8"))
-    except (OSError, ValueError, PyJWTError):
+        return jwt.PyJWKSet.from_json(path.read_text("utf-8"))
+    except (OSError, ValueError, jwt.PyJWTError):
         raise InvalidInput(
             "token_keys is neither an https address nor a file with a JSON Web Key Set.", field="token_keys"
         ) from None
