@@ -438,7 +438,7 @@ def test_a_connection_that_was_idle_too_long_is_made_anew(far):
         line = HttpLine(address, private=True)
         other = RemotePeer("far", line, pause=pytest.fail)
         for _ in range(3):
-            wait_until(lambda: all(idle.has_expired() for idle in line._client._pool.connections))  # the server has left
+            wait_until(lambda: all(idle.has_expired() for idle in line._client._pool.connections))
             assert other.mark() is None
         other.close()
 
