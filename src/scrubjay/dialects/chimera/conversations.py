@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from scrubjay.dialects.base import Body, Pieces, Route, Schema, Stream, array, flag, object_schema, present, text
+from scrubjay.dialects.base import Body, Pieces, Stream, array, object_schema, present, text
 from scrubjay.dialects.chimera.memories import (
-    BUDGET,
     CONTEXT,
     CONVERSATION_ID,
     COUNT,
     DONE,
-    LIMIT,
     MESSAGE,
-    OFFSET,
-    PLACEMENT,
     TEXT,
     TIME,
-    WORKSPACE_ID,
-    extras,
-    gives,
+    Budget,
+    ConversationId,
+    Limit,
+    Offset,
+    Placement,
+    WorkspaceId,
     how,
     ok,
     parts,
+    reads,
     said,
+    writes,
 )
 from scrubjay.engine.conversations.workspaces import id_of
+from scrubjay.engine.engine import Engine
 from scrubjay.values.memory import AccessLevel, Conversation, Message
 
 if TYPE_CHECKING:
     from scrubjay.engine.conversations.conversations import Turn
-    from scrubjay.engine.engine import Engine
 
 LEVELS = [str(AccessLevel.PRIVATE), str(AccessLevel.SHARED)]
 CONVERSATION = object_schema(
@@ -48,156 +49,109 @@ CONVERSATION = object_schema(
     },
     required=("id", "workspace_id", "message_count", "access_level", "created_at", "updated_at"),
 )
-OF_CONVERSATION: Schema = {"conversation_id": CONVERSATION_ID, "workspace_id": WORKSPACE_ID}
-DESCRIBED: Schema = {
-    "title": text(minLength=1, maxLength=200),
-    "system_prompt": {**TEXT, "description": "What the language model is given before anything else"},
-}
+GIVEN = {"conversation": CONVERSATION}
+Title = Annotated[str | None, text(minLength=1, maxLength=200)]
+SystemPrompt = Annotated[str | None, TEXT, "What the language model is given before anything else"]
+Level = Annotated[Any, text(enum=LEVELS), "private: only you and owners of the workspace see it"]
+UNDONE_BY = {"deed": text("Id of the bulk operation, to undo it")}
 
 
-@extras.reads(
-    "List conversations",
-    route=Route("GET", "/api/conversations"),
-    takes=object_schema({"workspace_id": WORKSPACE_ID, "limit": LIMIT, "offset": OFFSET}),
-    gives=gives({"conversations": array(CONVERSATION)}),
-)
-def list_conversations(engine: Engine, args: Body) -> Body:
+@reads("GET /api/conversations", "List conversations", {"conversations": array(CONVERSATION)})
+def list_conversations(engine: Engine, workspace_id: WorkspaceId = None, limit: Limit = 20, offset: Offset = 0) -> Any:
     """List a workspace's conversations, the most recently active first."""
-    found = engine.conversations.list(
-        limit=int(args.get("limit", 20)), offset=int(args.get("offset", 0)), workspace=args.get("workspace_id")
-    )
-    return ok(conversations=[talk(one) for one in found])
+    return [talk(one) for one in engine.conversations.list(limit=limit, offset=offset, workspace=workspace_id)]
 
 
-@extras.writes(
-    "Start a conversation",
-    route=Route("POST", "/api/conversations", 201),
-    takes=object_schema(
-        {
-            **OF_CONVERSATION,
-            **DESCRIBED,
-            "access_level": text(
-                "private: only you and owners of the workspace see it", enum=LEVELS, default=str(AccessLevel.SHARED)
-            ),
-        }
-    ),
-    gives=gives({"conversation": CONVERSATION}),
-)
-def create_conversation(engine: Engine, args: Body) -> Body:
+@writes("POST /api/conversations", "Start a conversation", GIVEN, status=201)
+def create_conversation(
+    engine: Engine,
+    *,
+    conversation_id: Annotated[str | None, CONVERSATION_ID] = None,
+    workspace_id: WorkspaceId = None,
+    title: Title = None,
+    system_prompt: SystemPrompt = None,
+    access_level: Level = AccessLevel.SHARED,
+) -> Any:
     """Start a conversation in a workspace, with your own id or a new one: shared with everyone who uses the workspace,
     or private."""
-    made = engine.conversations.create(
-        args.get("conversation_id"),
-        title=args.get("title"),
-        system_prompt=args.get("system_prompt"),
-        access_level=args.get("access_level", AccessLevel.SHARED),
-        workspace=args.get("workspace_id"),
-    )
-    return ok(conversation=talk(made))
+    fields = {"title": title, "system_prompt": system_prompt, "access_level": access_level}
+    return talk(engine.conversations.create(conversation_id, workspace=workspace_id, **fields))
 
 
-@extras.reads(
-    "Get a conversation",
-    route=Route("GET", "/api/conversations/{conversation_id}"),
-    takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives({"conversation": CONVERSATION}),
-)
-def get_conversation(engine: Engine, args: Body) -> Body:
+@reads("GET /api/conversations/{conversation_id}", "Get a conversation", GIVEN)
+def get_conversation(engine: Engine, conversation_id: ConversationId, workspace_id: WorkspaceId = None) -> Any:
     """A conversation by its id."""
-    return ok(conversation=talk(engine.conversations.get(args["conversation_id"], workspace=args.get("workspace_id"))))
+    return talk(engine.conversations.get(conversation_id, workspace=workspace_id))
 
 
-@extras.writes(
-    "Update a conversation",
-    route=Route("PUT", "/api/conversations/{conversation_id}"),
-    takes=object_schema({**OF_CONVERSATION, **DESCRIBED}, required=("conversation_id",)),
-    gives=gives({"conversation": CONVERSATION}),
-)
-def update_conversation(engine: Engine, args: Body) -> Body:
+@writes("PUT /api/conversations/{conversation_id}", "Update a conversation", GIVEN)
+def update_conversation(
+    engine: Engine,
+    conversation_id: ConversationId,
+    workspace_id: WorkspaceId = None,
+    title: Title = None,
+    system_prompt: SystemPrompt = None,
+) -> Any:
     """Update a conversation's title or system prompt."""
-    changed = engine.conversations.describe(
-        args["conversation_id"],
-        workspace=args.get("workspace_id"),
-        **{name: args[name] for name in DESCRIBED if name in args},
-    )
-    return ok(conversation=talk(changed))
+    given = {"title": title, "system_prompt": system_prompt}
+    fields = {name: one for name, one in given.items() if one is not None}
+    return talk(engine.conversations.describe(conversation_id, workspace=workspace_id, **fields))
 
 
-@extras.writes(
-    "Delete a conversation",
-    destructive=True,
-    route=Route("DELETE", "/api/conversations/{conversation_id}"),
-    takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives(DONE),
-)
-def delete_conversation(engine: Engine, args: Body) -> Body:
+@writes("DELETE /api/conversations/{conversation_id}", "Delete a conversation", DONE, destructive=True)
+def delete_conversation(engine: Engine, conversation_id: ConversationId, workspace_id: WorkspaceId = None) -> Any:
     """Erase a conversation with its messages; its memories stay. Only for its creator and owners."""
-    engine.conversations.delete(args["conversation_id"], workspace=args.get("workspace_id"))
-    return ok(message="Conversation deleted")
+    engine.conversations.delete(conversation_id, workspace=workspace_id)
+    return "Conversation deleted"
 
 
-@extras.writes(
+@writes(
+    "DELETE /api/mcp/conversation/{conversation_id}/clear",
     "Forget a conversation's memories",
+    {**DONE, "count": COUNT},
+    optional=UNDONE_BY,
     destructive=True,
-    route=Route("DELETE", "/api/mcp/conversation/{conversation_id}/clear"),
-    takes=object_schema(OF_CONVERSATION, required=("conversation_id",)),
-    gives=gives({**DONE, "count": COUNT}, optional={"deed": text("Id of the bulk operation, to undo it")}),
 )
-def clear_conversation(engine: Engine, args: Body) -> Body:
+def clear_conversation(engine: Engine, conversation_id: ConversationId, workspace_id: WorkspaceId = None) -> Any:
     """Forget the memories that were stored in a conversation; they can be restored for thirty days. Only for its
     creator and owners."""
-    done = engine.conversations.clear(args["conversation_id"], workspace=args.get("workspace_id"))
-    return ok(message=f"Cleared {done.count} memories", count=done.count, deed=done.deed)
+    done = engine.conversations.clear(conversation_id, workspace=workspace_id)
+    return {"message": f"Cleared {done.count} memories", "count": done.count, "deed": done.deed}
 
 
-@extras.reads(
-    "List messages",
-    route=Route("GET", "/api/conversations/{conversation_id}/messages"),
-    takes=object_schema(
-        {**OF_CONVERSATION, "limit": {**LIMIT, "maximum": 1000}, "offset": OFFSET}, required=("conversation_id",)
-    ),
-    gives=gives({"messages": array(MESSAGE)}),
-)
-def list_messages(engine: Engine, args: Body) -> Body:
+@reads("GET /api/conversations/{conversation_id}/messages", "List messages", {"messages": array(MESSAGE)})
+def list_messages(
+    engine: Engine,
+    conversation_id: ConversationId,
+    workspace_id: WorkspaceId = None,
+    limit: Annotated[int, {"minimum": 1, "maximum": 1000}] = 20,
+    offset: Offset = 0,
+) -> Any:
     """The last messages of a conversation, oldest first; offset skips the newest."""
-    found = engine.conversations.messages(
-        args["conversation_id"],
-        limit=int(args.get("limit", 20)),
-        offset=int(args.get("offset", 0)),
-        workspace=args.get("workspace_id"),
-    )
-    return ok(messages=[said(one) for one in found])
+    found = engine.conversations.messages(conversation_id, limit=limit, offset=offset, workspace=workspace_id)
+    return [said(one) for one in found]
 
 
-@extras.writes(
-    "Send a message",
-    route=Route("POST", "/api/conversations/{conversation_id}/messages", 201),
-    streams=Pieces.EVENTS,
-    takes=object_schema(
-        {
-            **OF_CONVERSATION,
-            "content": {**TEXT, "description": "What the user says"},
-            "token_budget": BUDGET,
-            "placement": PLACEMENT,
-            "stream": flag("Stream the answer as server-sent events: context, piece …, done.", default=False),
-        },
-        required=("conversation_id", "content"),
-    ),
-    gives=gives(
-        {
-            "message": MESSAGE,
-            "context": object_schema(CONTEXT, required=tuple(CONTEXT)),
-            "answer": {"anyOf": [MESSAGE, {"type": "null"}]},
-        }
-    ),
-)
-def send_message(engine: Engine, args: Body) -> Body | Stream:
+ANSWER = {"anyOf": [MESSAGE, {"type": "null"}]}
+TURN = {"message": MESSAGE, "context": object_schema(CONTEXT, required=tuple(CONTEXT)), "answer": ANSWER}
+
+
+@writes("POST /api/conversations/{conversation_id}/messages", "Send a message", TURN, status=201, streams=Pieces.EVENTS)
+def send_message(
+    engine: Engine,
+    *,
+    conversation_id: ConversationId,
+    workspace_id: WorkspaceId = None,
+    content: Annotated[str, TEXT, "What the user says"],
+    token_budget: Budget = None,
+    placement: Placement = "before",
+    stream: Annotated[bool, "Stream the answer as server-sent events: context, piece …, done."] = False,
+) -> Any:
     """Add a user's message to a conversation and build its context. If a language model is configured, the context is
     sent to it and the answer is stored; otherwise only the context is returned."""
-    turn, pieces = engine.conversations.converse(
-        args["conversation_id"], args["content"], workspace=args.get("workspace_id"), **how(args)
-    )
-    if args.get("stream"):
+    way = how(token_budget, placement)
+    turn, pieces = engine.conversations.converse(conversation_id, content, workspace=workspace_id, **way)
+    if stream:
         return Stream(events(turn, pieces))
     *_, answer = (None, *pieces)
     return turned(turn, answer)
@@ -210,12 +164,12 @@ def events(turn: Turn, pieces: Iterator[str | Message]) -> Iterator[Body]:
     for last in pieces:
         if isinstance(last, str):
             yield {"event": "piece", "data": {"text": last}}
-    yield {"event": "done", "data": turned(turn, last)}
+    yield {"event": "done", "data": ok(turned(turn, last))}
 
 
 def turned(turn: Turn, answer: str | Message | None) -> Body:
     given = said(answer) if isinstance(answer, Message) else None
-    return ok(message=said(turn.message), context=parts(turn.context), answer=given)
+    return {"message": said(turn.message), "context": parts(turn.context), "answer": given}
 
 
 def talk(conversation: Conversation) -> Body:

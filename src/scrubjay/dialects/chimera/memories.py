@@ -7,7 +7,7 @@ memory's id is written `memory-…`. The routes are the specification's own, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from scrubjay.dialects.base import (
     LEFT_OUT,
@@ -16,7 +16,6 @@ from scrubjay.dialects.base import (
     WORDINGS,
     Body,
     Dialect,
-    Route,
     Schema,
     array,
     either,
@@ -29,8 +28,10 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
+from scrubjay.dialects.rows import Rows
 from scrubjay.dialects.schemas import shape
 from scrubjay.engine.conversations.workspaces import id_of
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Verdict
@@ -38,7 +39,6 @@ from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
     from scrubjay.engine.conversations.contexts import BuiltContext
-    from scrubjay.engine.engine import Engine
 
 SNIPPET = 150  # characters of a memory that a list shows
 
@@ -73,7 +73,6 @@ chimera = Dialect(
     acts={"store a fact": "remember", "search": "search"},
     error_body=error_body,
 )
-extras = chimera.part(listed=False)
 
 FAILED = record({"ok": {"const": False}, "data": {"type": "null"}, "error": text()})
 TIME = text(format="date-time")
@@ -85,16 +84,14 @@ WORKSPACE_ID = text(
     "Such as workspace-…. Default: the conversation's, else the default workspace.", minLength=1, maxLength=120
 )
 MEMORY_ID = text("Such as memory-…", minLength=1, maxLength=256)
-LIMIT = integer(minimum=1, maximum=100, default=20)
-OFFSET = integer(minimum=0, maximum=1_000_000_000, default=0)
-BUDGET = integer(
-    "Maximum number of tokens in the context; memories and messages that do not fit are left out.",
-    minimum=1,
-    maximum=1_000_000,
-)
-PLACEMENT = text(
-    "Where the memories go: before the system prompt, or after it.", enum=["before", "after"], default="before"
-)
+BUDGET = "Maximum number of tokens in the context; memories and messages that do not fit are left out."
+PLACEMENT = "Where the memories go: before the system prompt, or after it."
+ConversationId = Annotated[str, CONVERSATION_ID]
+WorkspaceId = Annotated[str | None, WORKSPACE_ID]
+Limit = Annotated[int, {"minimum": 1, "maximum": 100}]
+Offset = Annotated[int, {"minimum": 0, "maximum": 1_000_000_000}]
+Budget = Annotated[int | None, {"minimum": 1, "maximum": 1_000_000}, BUDGET]
+Placement = Annotated[str, {"enum": ["before", "after"]}, PLACEMENT]
 MEMORY = record(
     {
         "id": text(),
@@ -130,14 +127,23 @@ CONTEXT: Schema = {
 DONE = {"message": text()}
 
 
-def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
+def gives(properties: Schema, optional: Schema) -> Schema:
     """An envelope around these fields, or an error."""
     ok: Schema = {"ok": {"const": True}, "data": record(properties, optional=optional), "error": {"type": "null"}}
     return either(record(ok, optional={"left_out": LEFT_OUT}), FAILED)
 
 
-def ok(**data: Any) -> Body:
+def ok(data: Body) -> Body:
     return {"ok": True, "data": data, "error": None}
+
+
+def as_it_is(value: Any) -> Any:
+    return value
+
+
+tools = Rows(chimera, gives, ok, show=as_it_is)
+extras = Rows(chimera.part(listed=False), gives, ok, show=as_it_is)
+reads, writes = extras.reads, extras.writes
 
 
 # --- the four tools of the specification -----------------------------------------------------------------------------
@@ -175,54 +181,42 @@ def importance(said: object) -> float | None:
     return float(said) if 0 <= said <= 1 else None
 
 
-@chimera.writes(
-    "Remember",
-    route=Route("POST", "/api/mcp/remember"),
-    takes=object_schema({**FRAGMENT, "workspace_id": WORKSPACE_ID}, required=("text",)),
-    fields={"content": "text"},
-    gives=gives({"id": text(), "status": {"const": "stored"}, "created_at": TIME}),
-)
-def remember(engine: Engine, args: Body) -> Body:
+FRAGMENTS = object_schema({**FRAGMENT, "workspace_id": WORKSPACE_ID}, required=("text",))
+KEPT = {"id": text(), "status": {"const": "stored"}, "created_at": TIME}
+
+
+@tools.writes("POST /api/mcp/remember", "Remember", KEPT, takes=FRAGMENTS, fields={"content": "text"})
+def remember(engine: Engine, args: Body) -> Any:
     """Store a memory fragment for later retrieval."""
     stored = engine.conversations.remember(new_memory(args), workspace=args.get("workspace_id"))
-    return ok(id=written_id(stored.memory), status="stored", created_at=iso(stored.memory.created_at))
+    return written_id(stored.memory), "stored", iso(stored.memory.created_at)
 
 
 VERDICTS = [str(verdict) for verdict in Verdict]
 
 
-@chimera.reads(
-    "Search memories",
-    route=Route("POST", "/api/mcp/search"),
-    takes=record(
-        {"query": {**TEXT, "description": "search query"}},
-        optional={
-            "top_k": integer(minimum=1, maximum=50, default=5),
-            "conversation_id": CONVERSATION_ID,
-            "workspace_id": WORKSPACE_ID,
-            "also": WORDINGS,
-        },
-    ),
-    gives=gives(
-        {
-            "results": array(
-                record({"id": text(), "title": text(), "snippet": text(), "score": number(minimum=0, maximum=1)})
-            ),
-            "verdict": text("How far the first result is an answer", enum=VERDICTS),
-            "verdicts": array(text(enum=VERDICTS)),
-        },
-        optional={"degraded": text(), "notices": NOTICES},
-    ),
-)
-def search(engine: Engine, args: Body) -> Body:
+RESULT = record({"id": text(), "title": text(), "snippet": text(), "score": number(minimum=0, maximum=1)})
+FOUND = {
+    "results": array(RESULT),
+    "verdict": text("How far the first result is an answer", enum=VERDICTS),
+    "verdicts": array(text(enum=VERDICTS)),
+}
+Fifty = Annotated[int, {"minimum": 1, "maximum": 50}]
+
+
+@tools.reads("POST /api/mcp/search", "Search memories", FOUND, optional={"degraded": text(), "notices": NOTICES})
+def search(
+    engine: Engine,
+    *,
+    query: Annotated[str, TEXT, "search query"],
+    top_k: Fifty = 5,
+    conversation_id: Annotated[str | None, CONVERSATION_ID] = None,
+    workspace_id: WorkspaceId = None,
+    also: Annotated[tuple[str, ...] | None, WORDINGS] = None,
+) -> Any:
     """Search memories using semantic similarity."""
-    hits = engine.conversations.search(
-        args["query"],
-        also=phrases_in(args),
-        limit=int(args.get("top_k", 5)),
-        conversation=args.get("conversation_id"),
-        workspace=args.get("workspace_id"),
-    )
+    where = {"conversation": conversation_id, "workspace": workspace_id}
+    hits = engine.conversations.search(query, also=also or (), limit=top_k, **where)
     results = [
         {
             "id": written_id(hit.memory),
@@ -234,43 +228,37 @@ def search(engine: Engine, args: Body) -> Body:
     ]
     # Beside the results, in their order: what a result holds is fixed.
     verdicts = [str(hit.verdict) for hit in hits.answers]
-    return ok(results=results, verdict=str(hits.verdict), verdicts=verdicts, **present(degraded=hits.degraded))
+    return {"results": results, "verdict": str(hits.verdict), "verdicts": verdicts, **present(degraded=hits.degraded)}
 
 
-@chimera.reads(
-    "Inject memories",
-    route=Route("POST", "/api/mcp/inject"),
-    takes=record(
-        {"conversation_id": CONVERSATION_ID},
-        optional={"max_memories": integer(minimum=1, maximum=50, default=5), "workspace_id": WORKSPACE_ID},
-    ),
-    gives=gives({"injected_context": text(), "memory_count": COUNT, "memories": MEMORIES}),
-)
-def inject(engine: Engine, args: Body) -> Body:
+INJECTED = {"injected_context": text(), "memory_count": COUNT, "memories": MEMORIES}
+
+
+@tools.reads("POST /api/mcp/inject", "Inject memories", INJECTED)
+def inject(
+    engine: Engine, conversation_id: ConversationId, max_memories: Fifty = 5, workspace_id: WorkspaceId = None
+) -> Any:
     """Inject relevant memories into conversation context."""
-    injected = engine.conversations.inject(
-        args["conversation_id"], limit=int(args.get("max_memories", 5)), workspace=args.get("workspace_id")
-    )
+    injected = engine.conversations.inject(conversation_id, limit=max_memories, workspace=workspace_id)
     memories = [shown(memory, injected.active) for memory in injected.memories]
-    return ok(injected_context=injected.text, memory_count=len(memories), memories=memories)
+    return injected.text, len(memories), memories
 
 
-@chimera.reads(
-    "List memories",
-    route=Route("GET", "/api/mcp/listMemories"),
-    takes=record(
-        {"conversation_id": CONVERSATION_ID}, optional={"limit": LIMIT, "offset": OFFSET, "workspace_id": WORKSPACE_ID}
-    ),
-    gives=gives({"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}),
-)
-def list_memories(engine: Engine, args: Body) -> Body:
+PAGE = {"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}
+
+
+@tools.reads("GET /api/mcp/listMemories", "List memories", PAGE)
+def list_memories(
+    engine: Engine,
+    conversation_id: ConversationId,
+    limit: Limit = 20,
+    offset: Offset = 0,
+    workspace_id: WorkspaceId = None,
+) -> Any:
     """List all memories for a conversation."""
-    limit, offset = int(args.get("limit", 20)), int(args.get("offset", 0))
-    found = engine.conversations.memories(
-        args["conversation_id"], limit=limit, offset=offset, workspace=args.get("workspace_id")
-    )
-    memories = [shown(memory, found.active) for memory in found.page]
-    return ok(memories=memories, total=found.page.total, limit=limit, offset=offset)
+    part = {"limit": limit, "offset": offset}
+    found = engine.conversations.memories(conversation_id, workspace=workspace_id, **part)
+    return {"memories": [shown(memory, found.active) for memory in found.page], "total": found.page.total, **part}
 
 
 # --- what the user puts into a conversation --------------------------------------------------------------------------
@@ -290,73 +278,59 @@ def linked_id(args: Body) -> str:
     return str(named[0])
 
 
-@chimera.writes(
-    "Inject a memory into a conversation",
-    idempotent=True,
-    route=Route("POST", "/api/conversations/{conversation_id}/inject-memory", 201),
-    takes=LINK,
-    accepts=LINK_BY_EITHER,
-    gives=gives(LINKED),
-)
-def inject_memory(engine: Engine, args: Body) -> Body:
+EITHER = {"takes": LINK, "accepts": LINK_BY_EITHER}
+INJECTION = "/api/conversations/{conversation_id}/inject-memory"
+
+
+@tools.writes(f"POST {INJECTION}", "Inject a memory into a conversation", LINKED, status=201, idempotent=True, **EITHER)
+def inject_memory(engine: Engine, args: Body) -> Any:
     """Inject a memory of the same workspace into a conversation, so that it is part of its context until it is paused
     or removed."""
     linked = engine.conversations.link(args["conversation_id"], linked_id(args), workspace=args.get("workspace_id"))
-    return ok(memoryId=spelt(linked.memory), isActive=linked.active, message="Memory injected")
+    return spelt(linked.memory), linked.active, "Memory injected"
 
 
-@chimera.writes(
-    "Pause or activate an injected memory",
-    route=Route("PUT", "/api/conversations/{conversation_id}/inject-memory/{memoryId}/toggle"),
-    takes=LINK,
-    accepts=LINK_BY_EITHER,
-    gives=gives(LINKED),
-)
-def toggle_memory(engine: Engine, args: Body) -> Body:
+@tools.writes(f"PUT {INJECTION}/{{memoryId}}/toggle", "Pause or activate an injected memory", LINKED, **EITHER)
+def toggle_memory(engine: Engine, args: Body) -> Any:
     """Pause a memory that was injected into a conversation, or activate it again."""
     linked = engine.conversations.toggle(args["conversation_id"], linked_id(args), workspace=args.get("workspace_id"))
-    message = "Memory activated" if linked.active else "Memory paused"
-    return ok(memoryId=spelt(linked.memory), isActive=linked.active, message=message)
+    return spelt(linked.memory), linked.active, "Memory activated" if linked.active else "Memory paused"
 
 
-@chimera.writes(
-    "Remove a memory from a conversation",
-    destructive=True,
-    route=Route("DELETE", "/api/conversations/{conversation_id}/inject-memory/{memoryId}"),
-    takes=LINK,
-    accepts=LINK_BY_EITHER,
-    gives=gives({"memoryId": text(), **DONE}),
+REMOVED = {"memoryId": text(), **DONE}
+
+
+@tools.writes(
+    f"DELETE {INJECTION}/{{memoryId}}", "Remove a memory from a conversation", REMOVED, destructive=True, **EITHER
 )
-def remove_injection(engine: Engine, args: Body) -> Body:
+def remove_injection(engine: Engine, args: Body) -> Any:
     """Remove a memory from a conversation; the memory itself stays."""
     linked = engine.conversations.unlink(args["conversation_id"], linked_id(args), workspace=args.get("workspace_id"))
-    return ok(memoryId=spelt(linked.memory), message="Memory removed from the conversation")
+    return spelt(linked.memory), "Memory removed from the conversation"
 
 
-@chimera.reads(
-    "Build a conversation's context",
-    route=Route("GET", "/api/conversations/{conversation_id}/context"),
-    takes=record(
-        {"conversation_id": CONVERSATION_ID},
-        optional={"user_message": TEXT, "token_budget": BUDGET, "placement": PLACEMENT, "workspace_id": WORKSPACE_ID},
-    ),
-    gives=gives(CONTEXT),
-)
-def build_context(engine: Engine, args: Body) -> Body:
+@tools.reads("GET /api/conversations/{conversation_id}/context", "Build a conversation's context", CONTEXT)
+def build_context(
+    engine: Engine,
+    *,
+    conversation_id: ConversationId,
+    user_message: Annotated[str | None, TEXT] = None,
+    token_budget: Budget = None,
+    placement: Placement = "before",
+    workspace_id: WorkspaceId = None,
+) -> Any:
     """Gather what a language model is given for a conversation: system prompt, active injected memories and the last
     ten messages, as parts and as one text."""
-    context = engine.conversations.context(
-        args["conversation_id"], message=args.get("user_message"), workspace=args.get("workspace_id"), **how(args)
-    )
-    return ok(**parts(context))
+    way = how(token_budget, placement)
+    return parts(engine.conversations.context(conversation_id, message=user_message, workspace=workspace_id, **way))
 
 
 # --- values in Chimera's terms ---------------------------------------------------------------------------------------
 
 
-def how(args: Body) -> dict[str, Any]:
-    """How a context is built, from the arguments that say so."""
-    return {"budget": args.get("token_budget"), "memories_first": args.get("placement", "before") == "before"}
+def how(budget: int | None, placement: str) -> dict[str, Any]:
+    """How a context is built."""
+    return {"budget": budget, "memories_first": placement == "before"}
 
 
 def spelt(id: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
 
 from scrubjay.dialects.base import (
     PHRASES,
@@ -14,98 +14,76 @@ from scrubjay.dialects.base import (
     object_schema,
     phrases_in,
     present,
-    record,
     text,
 )
 from scrubjay.dialects.chimera.memories import (
     COUNT,
     DONE,
     FRAGMENT,
-    LIMIT,
     MEMORIES,
     MEMORY,
     MEMORY_ID,
-    OFFSET,
     TAGS,
     TEXT,
     TIME,
     WORKSPACE_ID,
-    extras,
-    gives,
+    Limit,
+    Offset,
+    WorkspaceId,
     new_memory,
-    ok,
+    reads,
     shown,
+    writes,
 )
 from scrubjay.engine.conversations.workspaces import id_of
+from scrubjay.engine.engine import Engine
 from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source, Space
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
-
-MAX_BATCH = 100
 
 WORKSPACE = object_schema(
     {"id": text(), "name": text(), "description": text(), "memory_count": COUNT, "created_at": TIME},
     required=("id", "name", "memory_count", "created_at"),
 )
-OF_WORKSPACE: Schema = {"workspace_id": {**WORKSPACE_ID, "description": "Such as workspace-…"}}
-NAMED: Schema = {"name": text(minLength=1, maxLength=200), "description": text(minLength=1, maxLength=MAX_CONTENT)}
+GIVEN = {"workspace": WORKSPACE}
+OF_WORKSPACE: Schema = {**WORKSPACE_ID, "description": "Such as workspace-…"}
+Id = Annotated[str, OF_WORKSPACE]
+Name = Annotated[str, text(minLength=1, maxLength=200)]
+Description = Annotated[str | None, text(minLength=1, maxLength=MAX_CONTENT)]
 
 
-@extras.reads("List workspaces", route=Route("GET", "/api/workspaces"), gives=gives({"workspaces": array(WORKSPACE)}))
-def list_workspaces(engine: Engine, _args: Body) -> Body:
+@reads("GET /api/workspaces", "List workspaces", {"workspaces": array(WORKSPACE)})
+def list_workspaces(engine: Engine) -> Any:
     """List the workspaces that you can use."""
-    return ok(workspaces=[workspace(space) for space in engine.list_spaces()])
+    return [workspace(space) for space in engine.list_spaces()]
 
 
-@extras.writes(
-    "Create a workspace",
-    route=Route("POST", "/api/workspaces", 201),
-    takes=object_schema(NAMED, required=("name",)),
-    gives=gives({"workspace": WORKSPACE}),
-)
-def create_workspace(engine: Engine, args: Body) -> Body:
+@writes("POST /api/workspaces", "Create a workspace", GIVEN, status=201)
+def create_workspace(engine: Engine, name: Name, description: Description = None) -> Any:
     """Create a workspace with its own memories and conversations."""
-    return ok(workspace=workspace(engine.workspaces.create(args["name"], description=args.get("description"))))
+    return workspace(engine.workspaces.create(name, description=description))
 
 
-@extras.reads(
-    "Get a workspace",
-    route=Route("GET", "/api/workspaces/{workspace_id}"),
-    takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
-    gives=gives({"workspace": WORKSPACE}),
-)
-def get_workspace(engine: Engine, args: Body) -> Body:
+@reads("GET /api/workspaces/{workspace_id}", "Get a workspace", GIVEN)
+def get_workspace(engine: Engine, workspace_id: Id) -> Any:
     """A workspace by its id."""
-    return ok(workspace=workspace(engine.workspaces.get(args["workspace_id"])))
+    return workspace(engine.workspaces.get(workspace_id))
 
 
-@extras.writes(
-    "Rename or describe a workspace",
-    idempotent=True,
-    route=Route("PUT", "/api/workspaces/{workspace_id}"),
-    takes=object_schema({**OF_WORKSPACE, **NAMED}, required=("workspace_id",)),
-    gives=gives({"workspace": WORKSPACE}),
-)
-def update_workspace(engine: Engine, args: Body) -> Body:
+@writes("PUT /api/workspaces/{workspace_id}", "Rename or describe a workspace", GIVEN, idempotent=True)
+def update_workspace(
+    engine: Engine,
+    workspace_id: Id,
+    name: Annotated[str | None, text(minLength=1, maxLength=200)] = None,
+    description: Description = None,
+) -> Any:
     """Change a workspace's name or description; its id stays."""
-    changed = engine.workspaces.describe(
-        args["workspace_id"], name=args.get("name"), description=args.get("description")
-    )
-    return ok(workspace=workspace(changed))
+    return workspace(engine.workspaces.describe(workspace_id, name=name, description=description))
 
 
-@extras.writes(
-    "Delete an empty workspace",
-    destructive=True,
-    route=Route("DELETE", "/api/workspaces/{workspace_id}"),
-    takes=object_schema(OF_WORKSPACE, required=("workspace_id",)),
-    gives=gives(DONE),
-)
-def delete_workspace(engine: Engine, args: Body) -> Body:
+@writes("DELETE /api/workspaces/{workspace_id}", "Delete an empty workspace", DONE, destructive=True)
+def delete_workspace(engine: Engine, workspace_id: Id) -> Any:
     """Delete a workspace without memories, together with its conversations."""
-    engine.workspaces.delete(args["workspace_id"])
-    return ok(message="Workspace deleted")
+    engine.workspaces.delete(workspace_id)
+    return "Workspace deleted"
 
 
 WRITTEN: Schema = {
@@ -115,39 +93,36 @@ WRITTEN: Schema = {
     "metadata": {"type": "object"},
     "also": PHRASES,
 }
+PAGE = {"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}
+NEW = object_schema({"workspace_id": OF_WORKSPACE, **WRITTEN}, required=("workspace_id", "content"))
+CHANGED = object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",))
+MANY = array(object_schema(FRAGMENT, required=("text",)), minItems=1, maxItems=100)
 
 
-@extras.reads(
-    "List a workspace's memories",
-    route=Route("GET", "/api/workspaces/{workspace_id}/memories"),
-    takes=object_schema(
-        {
-            **OF_WORKSPACE,
-            "search": {**TEXT, "description": "Only matching memories, best first"},
-            "also": WORDINGS,
-            "limit": LIMIT,
-            "offset": OFFSET,
-        },
-        required=("workspace_id",),
-    ),
-    gives=gives({"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}),
-)
-def list_workspace_memories(engine: Engine, args: Body) -> Body:
+@reads("GET /api/workspaces/{workspace_id}/memories", "List a workspace's memories", PAGE)
+def list_workspace_memories(
+    engine: Engine,
+    *,
+    workspace_id: Id,
+    search: Annotated[str | None, TEXT, "Only matching memories, best first"] = None,
+    also: Annotated[tuple[str, ...] | None, WORDINGS] = None,
+    limit: Limit = 20,
+    offset: Offset = 0,
+) -> Any:
     """List a workspace's memories, newest first, or search among them."""
-    limit, offset = int(args.get("limit", 20)), int(args.get("offset", 0))
-    page = engine.workspaces.memories(
-        args["workspace_id"], search=args.get("search"), also=phrases_in(args), limit=limit, offset=offset
-    )
-    return ok(memories=[shown(memory) for memory in page], total=page.total, limit=limit, offset=offset)
+    part = {"limit": limit, "offset": offset}
+    page = engine.workspaces.memories(workspace_id, search=search, also=also or (), **part)
+    return {"memories": [shown(memory) for memory in page], "total": page.total, **part}
 
 
-@extras.writes(
+@writes(
+    "POST /api/workspaces/{workspace_id}/memories",
     "Create a memory in a workspace",
-    route=Route("POST", "/api/workspaces/{workspace_id}/memories", 201),
-    takes=object_schema({**OF_WORKSPACE, **WRITTEN}, required=("workspace_id", "content")),
-    gives=gives({"memory": MEMORY}),
+    {"memory": MEMORY},
+    status=201,
+    takes=NEW,
 )
-def create_memory(engine: Engine, args: Body) -> Body:
+def create_memory(engine: Engine, args: Body) -> Any:
     """Store a memory in a workspace."""
     new = NewMemory(
         content=args["content"],
@@ -157,63 +132,46 @@ def create_memory(engine: Engine, args: Body) -> Body:
         metadata=args.get("metadata", {}),
         source=Source.EXPLICIT,
     )
-    return ok(memory=shown(engine.workspaces.remember(args["workspace_id"], new).memory))
+    return shown(engine.workspaces.remember(args["workspace_id"], new).memory)
 
 
-@extras.reads(
-    "Get a memory",
-    route=Route("GET", "/api/memories/{memory_id}"),
-    takes=record({"memory_id": MEMORY_ID}),
-    gives=gives({"memory": MEMORY}),
-)
-def get_memory(engine: Engine, args: Body) -> Body:
+@reads("GET /api/memories/{memory_id}", "Get a memory", {"memory": MEMORY})
+def get_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
     """A memory by its id."""
-    return ok(memory=shown(engine.get(args["memory_id"])))
+    return shown(engine.get(memory_id))
 
 
-@extras.writes(
-    "Update a memory",
-    of_one_version=True,
-    route=Route("PUT", "/api/memories/{memory_id}"),
-    takes=object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",)),
-    gives=gives({"memory": MEMORY}),
-)
-def update_memory(engine: Engine, args: Body) -> Body:
+@writes("PUT /api/memories/{memory_id}", "Update a memory", {"memory": MEMORY}, of_one_version=True, takes=CHANGED)
+def update_memory(engine: Engine, args: Body) -> Any:
     """Update a memory's title, content, tags or metadata; its version increases by one, and the earlier one is kept."""
-    return ok(memory=shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})))
+    return shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args}))
 
 
-@extras.writes(
+@writes(
+    "DELETE /api/memories/{memory_id}",
     "Delete a memory",
+    DONE,
     of_one_version=True,
     destructive=True,
-    route=Route("DELETE", "/api/memories/{memory_id}"),
     earlier=Route("DELETE", "/api/mcp/memory/{memory_id}/delete"),
-    takes=record({"memory_id": MEMORY_ID}),
-    gives=gives(DONE),
 )
-def delete_memory(engine: Engine, args: Body) -> Body:
+def delete_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
     """Delete a memory, also from every conversation; it can be restored for thirty days."""
-    engine.forget(args["memory_id"])
-    return ok(message="Memory deleted")
+    engine.forget(memory_id)
+    return "Memory deleted"
 
 
-@extras.writes(
+@writes(
+    "POST /api/mcp/batch-remember",
     "Remember many",
-    route=Route("POST", "/api/mcp/batch-remember", 201),
-    takes=record(
-        {"memories": array(object_schema(FRAGMENT, required=("text",)), minItems=1, maxItems=MAX_BATCH)},
-        optional={"workspace_id": WORKSPACE_ID},
-    ),
-    gives=gives({"created": COUNT, "memories": MEMORIES}),
+    {"created": COUNT, "memories": MEMORIES},
+    status=201,
     fields={"content": "text"},
 )
-def batch_remember(engine: Engine, args: Body) -> Body:
+def batch_remember(engine: Engine, memories: Annotated[Any, MANY], workspace_id: WorkspaceId = None) -> Any:
     """Store several memory fragments at once: all of them, or none."""
-    stored = engine.conversations.remember_all(
-        [new_memory(one) for one in args["memories"]], workspace=args.get("workspace_id")
-    )
-    return ok(created=len(stored), memories=[shown(memory) for memory in stored])
+    stored = engine.conversations.remember_all(list(map(new_memory, memories)), workspace=workspace_id)
+    return len(stored), [shown(memory) for memory in stored]
 
 
 def workspace(space: Space) -> Body:

@@ -226,7 +226,7 @@ def list_endpoints(engine: Engine) -> Any:
 def add_endpoint(engine: Engine, name: EndpointName, url: Annotated[str, URL], spaces: Spaces = None) -> Any:
     """Add another store: sqlite:///FILE, postgresql://… or the https address of another scrubjay server, whose key
     comes from the setting sync_key."""
-    return {"endpoint": endpoint_body(engine.sync.add(name, url, spaces=spaces))}
+    return endpoint_body(engine.sync.add(name, url, spaces=spaces))
 
 
 @writes("DELETE /sync/endpoints/{name}", "Remove a sync endpoint", {"removed": NAME}, destructive=True, reach=LOCAL)

@@ -96,7 +96,7 @@ def sync_changes(
 )
 def sync_stamps(engine: Engine, ids: Ids) -> Any:
     """The states of these memories, without their text; unknown ones are left out."""
-    return {"stamps": plain(engine.sync.host.stamps(ids))}
+    return plain(engine.sync.host.stamps(ids))
 
 
 @reads("POST /sync/links", "Sync: links of memories", {"links": array(LINK), "more": flag()})
@@ -133,7 +133,7 @@ def sync_take(
     """Merge these memories into this store; where both sides changed one, the policy decides."""
     batch = wire.read(parcel)
     taken = engine.sync.host.take(batch, policy=Policy(policy), named=named, sender=sender, dry_run=dry_run)
-    return {"taken": plain(list(taken))}
+    return plain(list(taken))
 
 
 @writes("POST /sync/renew", "Sync: take a new origin", {"origin": str}, idempotent=True)
