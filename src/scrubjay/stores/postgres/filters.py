@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through
+from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through, talks
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State
 from scrubjay.values.times import milliseconds
@@ -91,7 +91,7 @@ def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: boo
         return None
     states, only, outdated = _told_apart(states, audience)
     tags = None if filter.tags is None else tuple(sorted(filter.tags))
-    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience)),)
+    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "%s")),)
     expired = [("memories.expires_at <= %s", [milliseconds(now)])] if filter.expired else []
     return Restriction(
         views=views,
@@ -187,8 +187,6 @@ def _marked(filter: Filter) -> Iterator[Condition]:
         yield "memories.flags <> '[]'", []
     if filter.flag not in (None, "any"):
         yield holds("memories.flags", str(filter.flag))
-    if filter.phrased is not None:
-        yield f"memories.also {'<>' if filter.phrased else '='} '[]'", []
 
 
 def _conditions(filter: Filter) -> Iterator[Condition]:
@@ -208,27 +206,10 @@ def _conditions(filter: Filter) -> Iterator[Condition]:
         yield "memories.user_id = %s", [filter.user_id]
     if filter.conversation_id is not None:
         yield "memories.conversation_id = %s", [filter.conversation_id]
-    if filter.session_id is not None:
-        yield "memories.session_id = %s", [filter.session_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
     yield from _marked(filter)
     yield from by_rows(filter, "%s", among)
-
-
-def talks(audience: Audience) -> Condition:
-    """Which conversations are there for an audience."""
-    by_sight: dict[Sight, Condition] = {
-        Sight.PUBLIC: ("FALSE", []),
-        Sight.SHARED: ("talks.access_level <> 'private'", []),
-        Sight.OWN: ("(talks.access_level <> 'private' OR talks.user_id = %s)", [audience.user]),
-        Sight.ALL: ("TRUE", []),
-    }
-    conditions: list[Condition] = [("FALSE", [])]
-    for scope in audience.scopes:
-        within = [] if scope.space is None else [("talks.space = %s", [scope.space])]
-        conditions.append(joined([*within, by_sight[scope.sight]], "AND"))
-    return joined(conditions, "OR")
 
 
 def _belonging(conversation: str, visible: Condition) -> Condition:
@@ -238,13 +219,15 @@ def _belonging(conversation: str, visible: Condition) -> Condition:
     it, there is only the id.
     """
     there, values = visible
-    talk = f"SELECT 1 FROM conversations AS talks WHERE talks.space = memories.space AND talks.id = %s AND {there}"  # noqa: S608 -- constants
+    named = "conversations.space = memories.space AND conversations.id = %s"
+    talk = f"SELECT 1 FROM conversations WHERE {named} AND {there}"  # noqa: S608 -- constants
+    private = "conversations.access_level = 'private' AND conversations.user_id <> memories.user_id"
     injected = "SELECT 1 FROM injections WHERE injections.space = memories.space AND injections.memory = memories.id"
     return (
         f"""(
             (
                 memories.conversation_id = %s
-                AND NOT EXISTS ({talk} AND talks.access_level = 'private' AND talks.user_id <> memories.user_id)
+                AND NOT EXISTS ({talk} AND {private})
             )
             OR (EXISTS ({injected} AND injections.conversation = %s) AND EXISTS ({talk}))
         )""",

@@ -31,8 +31,8 @@ CREATE TABLE memories (
     space             INTEGER NOT NULL REFERENCES spaces,
     state             INTEGER NOT NULL,  -- memory.State
     audience          INTEGER NOT NULL,  -- 0 public, 1 shared, 2 + user's number: private to that user
-    user              INTEGER NOT NULL REFERENCES names,
-    conversation      INTEGER REFERENCES names,
+    user_id           INTEGER NOT NULL REFERENCES names,
+    conversation_id   INTEGER REFERENCES names,
     kind              TEXT NOT NULL,
     category          TEXT NOT NULL,
     importance        REAL NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE memories (
     origin            TEXT NOT NULL,
     supersedes        TEXT,
     superseded_by     TEXT,
-    session           TEXT,
+    session_id        TEXT,
     client            TEXT NOT NULL,     -- provenance
     caller            TEXT NOT NULL,
     transport         TEXT NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE memories (
 
 CREATE INDEX memories_by_fingerprint ON memories (fingerprint) WHERE fingerprint IS NOT NULL;
 CREATE INDEX memories_by_change ON memories (change);
-CREATE INDEX memories_by_conversation ON memories (conversation, created_at) WHERE conversation IS NOT NULL;
+CREATE INDEX memories_by_conversation ON memories (conversation_id, created_at) WHERE conversation_id IS NOT NULL;
 CREATE INDEX memories_by_topic ON memories (space, topic_key, state, created_at) WHERE topic_key IS NOT NULL;
 CREATE INDEX memories_by_recovery ON memories (recoverable_until) WHERE state = 3;
 CREATE INDEX memories_by_flag ON memories (space, state, created_at) WHERE flags <> '[]';
@@ -97,35 +97,35 @@ CREATE UNIQUE INDEX memories_by_place ON memories (space, path, max(audience, 1)
 
 -- Only for reading all of one user's memories, by name (INDEXED BY): its statistics keep the planner from taking it
 -- for lists, which have indexes in their own order.
-CREATE INDEX memories_by_user ON memories (user, space, state);
+CREATE INDEX memories_by_user ON memories (user_id, space, state);
 
 -- One index for each order of a list: space, state, what is sorted by, arrival; then everything that lists are usually
 -- filtered by, so that rows which do not fit are passed over without being read. The same columns let the first one
 -- count. Lists of archived memories are read by time and sorted.
 CREATE INDEX memories_by_created
-ON memories (space, state, created_at, seq, audience, expires_at, user, conversation, category, importance);
+ON memories (space, state, created_at, seq, audience, expires_at, user_id, conversation_id, category, importance);
 CREATE INDEX memories_by_updated
-ON memories (space, state, updated_at, seq, audience, expires_at, user, conversation, category, importance, created_at)
+ON memories (space, state, updated_at, seq, audience, expires_at, user_id, conversation_id, category, importance, created_at)
 WHERE state <> 2;
 CREATE INDEX memories_by_accessed
-ON memories (space, state, accessed_at, seq, audience, expires_at, user, conversation, category, importance, created_at)
+ON memories (space, state, accessed_at, seq, audience, expires_at, user_id, conversation_id, category, importance, created_at)
 WHERE state <> 2;
 CREATE INDEX memories_by_importance
-ON memories (space, state, importance, seq, audience, expires_at, user, conversation, category, created_at)
+ON memories (space, state, importance, seq, audience, expires_at, user_id, conversation_id, category, created_at)
 WHERE state <> 2;
 CREATE INDEX memories_by_access_count
-ON memories (space, state, access_count, seq, audience, expires_at, user, conversation, category, importance, created_at)
+ON memories (space, state, access_count, seq, audience, expires_at, user_id, conversation_id, category, importance, created_at)
 WHERE state <> 2;
 CREATE INDEX memories_by_length
 ON memories (
-    space, state, content_length, seq, audience, expires_at, user, conversation, category, importance, created_at
+    space, state, content_length, seq, audience, expires_at, user_id, conversation_id, category, importance, created_at
 )
 WHERE state <> 2;
 CREATE INDEX memories_by_expiry
-ON memories (space, expires_at, state, audience, user, conversation, category)
+ON memories (space, expires_at, state, audience, user_id, conversation_id, category)
 WHERE expires_at IS NOT NULL;
 CREATE INDEX memories_by_deletion
-ON memories (space, deleted_at, state, audience, user, conversation, category)
+ON memories (space, deleted_at, state, audience, user_id, conversation_id, category)
 WHERE state >= 3;
 
 -- Other ids of a memory.
@@ -150,18 +150,18 @@ CREATE TABLE recalls (
     number   INTEGER PRIMARY KEY,
     at       INTEGER NOT NULL,
     space    TEXT NOT NULL,
-    user     TEXT NOT NULL,
+    user_id  TEXT NOT NULL,
     client   TEXT NOT NULL,
     memories TEXT NOT NULL  -- JSON, ids
 ) STRICT;
 
 CREATE TABLE recall_counts (
     space    TEXT NOT NULL,
-    user     TEXT NOT NULL,
+    user_id  TEXT NOT NULL,
     hour     INTEGER NOT NULL,  -- hours since 1970
     recalls  INTEGER NOT NULL,
     memories INTEGER NOT NULL,
-    PRIMARY KEY (space, user, hour)
+    PRIMARY KEY (space, user_id, hour)
 ) STRICT, WITHOUT ROWID;
 
 -- Former states of a memory: the row as it was, as JSON by column.
@@ -209,19 +209,19 @@ CREATE TABLE asides (
 CREATE INDEX asides_by_other ON asides (other);
 
 CREATE TABLE events (
-    space     INTEGER NOT NULL REFERENCES spaces,
-    number    INTEGER NOT NULL,
-    at        INTEGER NOT NULL,
-    action    TEXT NOT NULL,
-    memory    TEXT,
-    fields    TEXT NOT NULL,  -- JSON
-    user      TEXT NOT NULL,
-    client    TEXT NOT NULL,  -- provenance
-    caller    TEXT NOT NULL,
-    transport TEXT NOT NULL,
-    dialect   TEXT,
-    reason    TEXT,
-    credential TEXT,  -- with which it was done
+    space      TEXT NOT NULL REFERENCES spaces (name),
+    number     INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    action     TEXT NOT NULL,
+    memory     TEXT,
+    fields     TEXT NOT NULL,  -- JSON
+    user_id    TEXT NOT NULL,
+    client     TEXT NOT NULL,  -- provenance
+    caller     TEXT NOT NULL,
+    transport  TEXT NOT NULL,
+    dialect    TEXT,
+    reason     TEXT,
+    credential TEXT,           -- with which it was done
     PRIMARY KEY (space, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -231,12 +231,12 @@ CREATE INDEX events_by_reason ON events (memory) WHERE reason IS NOT NULL;
 -- What a client is still to be told: which of its new memories could not be compared with earlier ones in time. A row
 -- goes when the client has been told what the comparison found.
 CREATE TABLE owed (
-    memory TEXT PRIMARY KEY,  -- by id, like links
-    user   TEXT NOT NULL,     -- who stored it …
-    client TEXT NOT NULL      -- … with which program
+    memory  TEXT PRIMARY KEY,  -- by id, like links
+    user_id TEXT NOT NULL,  -- who stored it …
+    client  TEXT NOT NULL   -- … with which program
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX owed_by_client ON owed (user, client);
+CREATE INDEX owed_by_client ON owed (user_id, client);
 
 CREATE TABLE leases (
     name     TEXT PRIMARY KEY,
@@ -371,7 +371,7 @@ CREATE TABLE jobs (
     number      INTEGER PRIMARY KEY,
     id          TEXT NOT NULL UNIQUE,
     kind        TEXT NOT NULL,
-    user        TEXT NOT NULL,     -- the caller
+    user_id     TEXT NOT NULL,     -- the caller
     role        TEXT NOT NULL,
     granted     TEXT,              -- JSON; NULL: every space
     spaces      TEXT NOT NULL,     -- JSON
@@ -393,7 +393,7 @@ CREATE TABLE jobs (
     finished_at INTEGER
 ) STRICT;
 
-CREATE INDEX jobs_by_user ON jobs (user, number);
+CREATE INDEX jobs_by_user ON jobs (user_id, number);
 CREATE INDEX jobs_unfinished ON jobs (number) WHERE outcome IS NULL;
 CREATE INDEX jobs_by_end ON jobs (finished_at) WHERE finished_at IS NOT NULL;
 
@@ -644,7 +644,7 @@ CREATE VIEW counts_of_memories (
     memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
 )
 AS SELECT
-    seq, space, audience, user, conversation, category, state, importance,
+    seq, space, audience, user_id, conversation_id, category, state, importance,
     1,
     octet_length(content) + octet_length(metadata) + octet_length(detail) - 4
         + coalesce((SELECT bytes FROM archives WHERE archives.memory = memories.seq), 0),
@@ -666,17 +666,17 @@ BEGIN
 
     INSERT INTO happened
     VALUES (
-        NEW.space, NEW.audience, NEW.user, NEW.conversation, NEW.category, NEW.created_at / 3600000, 1, 0, 0, 0
+        NEW.space, NEW.audience, NEW.user_id, NEW.conversation_id, NEW.category, NEW.created_at / 3600000, 1, 0, 0, 0
     );
 END;
 
 -- A memory that changes what it is counted as: taken out before, put in after. Most updates change none of this.
 CREATE TRIGGER memories_taken_out
 BEFORE UPDATE OF
-    space, audience, user, conversation, category, state, importance, content, metadata, detail
+    space, audience, user_id, conversation_id, category, state, importance, content, metadata, detail
 ON memories
-WHEN (OLD.space, OLD.audience, OLD.user, OLD.conversation, OLD.category, OLD.state, OLD.importance)
-    IS NOT (NEW.space, NEW.audience, NEW.user, NEW.conversation, NEW.category, NEW.state, NEW.importance)
+WHEN (OLD.space, OLD.audience, OLD.user_id, OLD.conversation_id, OLD.category, OLD.state, OLD.importance)
+    IS NOT (NEW.space, NEW.audience, NEW.user_id, NEW.conversation_id, NEW.category, NEW.state, NEW.importance)
 OR octet_length(OLD.content) + octet_length(OLD.metadata) + octet_length(OLD.detail)
     IS NOT octet_length(NEW.content) + octet_length(NEW.metadata) + octet_length(NEW.detail)
 BEGIN
@@ -690,10 +690,10 @@ END;
 
 CREATE TRIGGER memories_put_in
 AFTER UPDATE OF
-    space, audience, user, conversation, category, state, importance, content, metadata, detail
+    space, audience, user_id, conversation_id, category, state, importance, content, metadata, detail
 ON memories
-WHEN (OLD.space, OLD.audience, OLD.user, OLD.conversation, OLD.category, OLD.state, OLD.importance)
-    IS NOT (NEW.space, NEW.audience, NEW.user, NEW.conversation, NEW.category, NEW.state, NEW.importance)
+WHEN (OLD.space, OLD.audience, OLD.user_id, OLD.conversation_id, OLD.category, OLD.state, OLD.importance)
+    IS NOT (NEW.space, NEW.audience, NEW.user_id, NEW.conversation_id, NEW.category, NEW.state, NEW.importance)
 OR octet_length(OLD.content) + octet_length(OLD.metadata) + octet_length(OLD.detail)
     IS NOT octet_length(NEW.content) + octet_length(NEW.metadata) + octet_length(NEW.detail)
 BEGIN
@@ -706,14 +706,14 @@ BEGIN
 END;
 
 CREATE TRIGGER memories_moved
-AFTER UPDATE OF space, audience, user, conversation, category, created_at ON memories
-WHEN (OLD.space, OLD.audience, OLD.user, OLD.conversation, OLD.category, OLD.created_at)
-    IS NOT (NEW.space, NEW.audience, NEW.user, NEW.conversation, NEW.category, NEW.created_at)
+AFTER UPDATE OF space, audience, user_id, conversation_id, category, created_at ON memories
+WHEN (OLD.space, OLD.audience, OLD.user_id, OLD.conversation_id, OLD.category, OLD.created_at)
+    IS NOT (NEW.space, NEW.audience, NEW.user_id, NEW.conversation_id, NEW.category, NEW.created_at)
 BEGIN
     INSERT INTO happened
     VALUES
-        (OLD.space, OLD.audience, OLD.user, OLD.conversation, OLD.category, OLD.created_at / 3600000, -1, 0, 0, 0),
-        (NEW.space, NEW.audience, NEW.user, NEW.conversation, NEW.category, NEW.created_at / 3600000, 1, 0, 0, 0);
+        (OLD.space, OLD.audience, OLD.user_id, OLD.conversation_id, OLD.category, OLD.created_at / 3600000, -1, 0, 0, 0),
+        (NEW.space, NEW.audience, NEW.user_id, NEW.conversation_id, NEW.category, NEW.created_at / 3600000, 1, 0, 0, 0);
 END;
 
 -- Marks beside the memory itself. No statement changes one of these together with a column named above: it would be
@@ -723,7 +723,7 @@ AFTER UPDATE OF access_count, category_agreed, repeat ON memories
 BEGIN
     INSERT INTO counted
     VALUES (
-        NEW.space, NEW.audience, NEW.user, NEW.conversation, NEW.category, NEW.state, NEW.importance,
+        NEW.space, NEW.audience, NEW.user_id, NEW.conversation_id, NEW.category, NEW.state, NEW.importance,
         0, 0, 0,
         NEW.access_count - OLD.access_count,
         NEW.access_count * NEW.access_count - OLD.access_count * OLD.access_count,
@@ -739,7 +739,7 @@ AFTER INSERT ON vectors
 BEGIN
     INSERT INTO counted
     SELECT
-        space, audience, user, conversation, category, state, importance,
+        space, audience, user_id, conversation_id, category, state, importance,
         0, 0, octet_length(NEW.vector), 0, 0, 0, 0, 0, 0
     FROM memories
     WHERE seq = NEW.memory;
@@ -751,7 +751,7 @@ WHEN octet_length(OLD.vector) <> octet_length(NEW.vector)
 BEGIN
     INSERT INTO counted
     SELECT
-        space, audience, user, conversation, category, state, importance,
+        space, audience, user_id, conversation_id, category, state, importance,
         0, 0, octet_length(NEW.vector) - octet_length(OLD.vector), 0, 0, 0, 0, 0, 0
     FROM memories
     WHERE seq = NEW.memory;
@@ -762,7 +762,7 @@ AFTER DELETE ON vectors
 BEGIN
     INSERT INTO counted
     SELECT
-        space, audience, user, conversation, category, state, importance,
+        space, audience, user_id, conversation_id, category, state, importance,
         0, 0, -octet_length(OLD.vector), 0, 0, 0, 0, 0, 0
     FROM memories
     WHERE seq = OLD.memory;
@@ -772,7 +772,7 @@ CREATE TRIGGER archives_counted
 AFTER INSERT ON archives
 BEGIN
     INSERT INTO counted
-    SELECT space, audience, user, conversation, category, state, importance, 0, NEW.bytes, 0, 0, 0, 0, 0, 0, 0
+    SELECT space, audience, user_id, conversation_id, category, state, importance, 0, NEW.bytes, 0, 0, 0, 0, 0, 0, 0
     FROM memories
     WHERE seq = NEW.memory;
 END;
@@ -781,7 +781,7 @@ CREATE TRIGGER archives_taken_out
 AFTER DELETE ON archives
 BEGIN
     INSERT INTO counted
-    SELECT space, audience, user, conversation, category, state, importance, 0, -OLD.bytes, 0, 0, 0, 0, 0, 0, 0
+    SELECT space, audience, user_id, conversation_id, category, state, importance, 0, -OLD.bytes, 0, 0, 0, 0, 0, 0, 0
     FROM memories
     WHERE seq = OLD.memory;
 END;
@@ -789,14 +789,13 @@ END;
 -- --- results of writes, for callers that send one twice ---
 
 CREATE TABLE results (
-    number    INTEGER PRIMARY KEY,
     caller    TEXT NOT NULL,
     key       TEXT NOT NULL,
     operation TEXT NOT NULL,
     arguments BLOB NOT NULL,  -- SHA-256
     result    TEXT NOT NULL,
     at        INTEGER NOT NULL,
-    UNIQUE (caller, key)
+    PRIMARY KEY (caller, key)
 ) STRICT;
 
 CREATE INDEX results_by_time ON results (at);
@@ -804,11 +803,13 @@ CREATE INDEX results_by_time ON results (at);
 -- Which memories a result speaks of: it goes when one of them is erased.
 CREATE TABLE result_memories (
     memory TEXT NOT NULL,
-    result INTEGER NOT NULL REFERENCES results ON DELETE CASCADE,
-    PRIMARY KEY (memory, result)
+    caller TEXT NOT NULL,
+    key    TEXT NOT NULL,
+    PRIMARY KEY (memory, caller, key),
+    FOREIGN KEY (caller, key) REFERENCES results ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX result_memories_by_result ON result_memories (result);
+CREATE INDEX result_memories_by_result ON result_memories (caller, key);
 
 -- --- files ---
 --
@@ -819,48 +820,49 @@ CREATE INDEX result_memories_by_result ON result_memories (result);
 -- can forget it; whoever has written the file, or has taken the change from it, takes the entry out again.
 
 CREATE TABLE files (
-    memory  INTEGER PRIMARY KEY REFERENCES memories,
-    space   INTEGER NOT NULL REFERENCES spaces,
-    name    TEXT NOT NULL,                -- below the folder, with forward slashes; '' until one was chosen
-    path    TEXT NOT NULL DEFAULT '',     -- the memory's, when both sides last agreed
-    version INTEGER NOT NULL DEFAULT 0,   -- the memory's, then
-    hash    BLOB,                         -- SHA-256 of the file's bytes then; none before the first time
-    stamp   TEXT NOT NULL DEFAULT ''      -- what the file system said of the file then; '' is never believed
-) STRICT;
+    space   TEXT NOT NULL REFERENCES spaces (name),  -- of the file: a memory may leave it
+    memory  TEXT NOT NULL,                           -- its id
+    name    TEXT NOT NULL,                           -- below the folder, with forward slashes; '' until one was chosen
+    path    TEXT NOT NULL DEFAULT '',                -- the memory's, when both sides last agreed
+    version INTEGER NOT NULL DEFAULT 0,              -- the memory's, then
+    hash    BLOB,                                    -- SHA-256 of the file's bytes then; none before the first time
+    stamp   TEXT NOT NULL DEFAULT '',                -- what the file system said of the file then; '' is never believed
+    PRIMARY KEY (space, memory)
+) STRICT, WITHOUT ROWID;
 
-CREATE INDEX files_by_space ON files (space, name);
+CREATE INDEX files_by_memory ON files (memory);
+CREATE INDEX files_by_name ON files (space, name);
 
 CREATE TABLE outbox (
-    memory  INTEGER PRIMARY KEY REFERENCES memories,
-    space   INTEGER NOT NULL REFERENCES spaces,
-    version INTEGER NOT NULL  -- of the memory when it was last put here
-) STRICT;
-
-CREATE INDEX outbox_by_space ON outbox (space);
+    space   TEXT NOT NULL REFERENCES spaces (name),
+    memory  TEXT NOT NULL,
+    version INTEGER NOT NULL,  -- of the memory when it was last put here
+    PRIMARY KEY (space, memory)
+) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER a_new_memory_of_a_mirrored_space_is_a_file
 AFTER INSERT ON memories
 WHEN NEW.state < 2 AND (SELECT mirrored FROM spaces WHERE number = NEW.space)
 BEGIN
-    INSERT INTO files (memory, space, name) VALUES (NEW.seq, NEW.space, '');
-    INSERT INTO outbox (memory, space, version) VALUES (NEW.seq, NEW.space, NEW.version);
+    INSERT INTO files (space, memory, name) SELECT name, NEW.id, '' FROM spaces WHERE number = NEW.space;
+    INSERT INTO outbox (space, memory, version) SELECT name, NEW.id, NEW.version FROM spaces WHERE number = NEW.space;
 END;
 
 CREATE TRIGGER a_changed_memory_waits_for_its_file
 AFTER UPDATE OF version ON memories
 BEGIN
-    INSERT INTO files (memory, space, name)
-    SELECT NEW.seq, NEW.space, ''
+    INSERT INTO files (space, memory, name)
+    SELECT name, NEW.id, ''
     FROM spaces
     WHERE number = NEW.space
     AND mirrored
     AND NEW.state < 2
-    ON CONFLICT (memory) DO NOTHING;
-    INSERT INTO outbox (memory, space, version)
-    SELECT memory, space, NEW.version
+    AND NOT EXISTS (SELECT 1 FROM files WHERE files.memory = NEW.id);
+    INSERT INTO outbox (space, memory, version)
+    SELECT space, memory, NEW.version
     FROM files
-    WHERE memory = NEW.seq
-    ON CONFLICT (memory) DO UPDATE SET version = excluded.version;
+    WHERE memory = NEW.id
+    ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version;
 END;
 
 -- Files name what their memory is linked with, by path.
@@ -869,43 +871,43 @@ CREATE TRIGGER a_moved_memory_is_named_anew
 AFTER UPDATE OF path ON memories
 WHEN OLD.path <> NEW.path
 BEGIN
-    INSERT INTO outbox (memory, space, version)
-    SELECT files.memory, files.space, others.version
+    INSERT INTO outbox (space, memory, version)
+    SELECT files.space, files.memory, others.version
     FROM links
     JOIN memories AS others ON others.id IN (links.source, links.target)
-    JOIN files ON files.memory = others.seq
+    JOIN files ON files.memory = others.id
     WHERE (links.source = NEW.id OR links.target = NEW.id)
-    AND others.seq <> NEW.seq
-    ON CONFLICT (memory) DO UPDATE SET version = excluded.version;
+    AND others.id <> NEW.id
+    ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version;
 END;
 
 CREATE TRIGGER a_link_waits_for_its_file
 AFTER INSERT ON links
 WHEN NEW.kind <> 'may_outdate'
 BEGIN
-    INSERT INTO outbox (memory, space, version)
-    SELECT files.memory, files.space, memories.version
+    INSERT INTO outbox (space, memory, version)
+    SELECT files.space, files.memory, memories.version
     FROM memories
-    JOIN files ON files.memory = memories.seq
+    JOIN files ON files.memory = memories.id
     WHERE memories.id = NEW.source
-    ON CONFLICT (memory) DO UPDATE SET version = excluded.version;
+    ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version;
 END;
 
 CREATE TRIGGER a_changed_link_waits_for_its_file
 AFTER UPDATE OF state ON links
 WHEN NEW.kind <> 'may_outdate' AND OLD.state <> NEW.state
 BEGIN
-    INSERT INTO outbox (memory, space, version)
-    SELECT files.memory, files.space, memories.version
+    INSERT INTO outbox (space, memory, version)
+    SELECT files.space, files.memory, memories.version
     FROM memories
-    JOIN files ON files.memory = memories.seq
+    JOIN files ON files.memory = memories.id
     WHERE memories.id = NEW.source
-    ON CONFLICT (memory) DO UPDATE SET version = excluded.version;
+    ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version;
 END;
 
 -- Sections of a space (the folder part of paths) that are described, or were made before anything lay in them.
 CREATE TABLE sections (
-    space       INTEGER NOT NULL REFERENCES spaces,
+    space       TEXT NOT NULL REFERENCES spaces (name),
     path        TEXT NOT NULL,
     description TEXT,
     PRIMARY KEY (space, path)
@@ -982,7 +984,7 @@ END;
 CREATE TABLE credentials (
     id         TEXT PRIMARY KEY,
     kind       TEXT NOT NULL,     -- memory.CredentialKind
-    user       TEXT NOT NULL,
+    user_id    TEXT NOT NULL,
     role       TEXT NOT NULL,     -- memory.Role
     spaces     TEXT,              -- JSON; none: all that its user is granted
     name       TEXT NOT NULL,
@@ -993,14 +995,14 @@ CREATE TABLE credentials (
     revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX credentials_by_user ON credentials (user);
+CREATE INDEX credentials_by_user ON credentials (user_id);
 
 CREATE TABLE grants (
-    user  TEXT NOT NULL,
-    space TEXT NOT NULL,          -- a name, or * for every space
-    at    INTEGER NOT NULL,
-    by    TEXT NOT NULL,
-    PRIMARY KEY (user, space)
+    user_id TEXT NOT NULL,
+    space   TEXT NOT NULL,          -- a name, or * for every space
+    at      INTEGER NOT NULL,
+    by      TEXT NOT NULL,
+    PRIMARY KEY (user_id, space)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
@@ -1015,7 +1017,7 @@ CREATE TABLE sessions (
 CREATE TABLE acts (
     number    INTEGER PRIMARY KEY,
     at        INTEGER NOT NULL,
-    user      TEXT NOT NULL,
+    user_id   TEXT NOT NULL,
     action    TEXT NOT NULL,
     space     TEXT,
     subject   TEXT,
@@ -1029,7 +1031,7 @@ CREATE TABLE acts (
 
 CREATE TABLE conversations (
     number        INTEGER PRIMARY KEY,
-    space         INTEGER NOT NULL REFERENCES spaces,
+    space         TEXT NOT NULL REFERENCES spaces (name),
     id            TEXT NOT NULL,
     title         TEXT,
     system_prompt TEXT,
@@ -1045,25 +1047,27 @@ CREATE INDEX conversations_by_id ON conversations (id);
 
 CREATE TABLE messages (
     number       INTEGER PRIMARY KEY,  -- order of arrival
-    conversation INTEGER NOT NULL REFERENCES conversations ON DELETE CASCADE,
+    space        TEXT NOT NULL,
+    conversation TEXT NOT NULL,        -- its id
     id           TEXT NOT NULL UNIQUE,
-    role         TEXT NOT NULL,  -- memory.Speaker
+    role         TEXT NOT NULL,        -- memory.Speaker
     content      TEXT NOT NULL,
-    reply_to     TEXT,  -- the message that this one answers
+    reply_to     TEXT,                 -- the message that this one answers
     created_at   INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX messages_by_conversation ON messages (conversation, number);
-CREATE UNIQUE INDEX messages_by_question ON messages (conversation, reply_to) WHERE reply_to IS NOT NULL;
+CREATE INDEX messages_by_conversation ON messages (space, conversation, number);
+CREATE UNIQUE INDEX messages_by_question ON messages (space, conversation, reply_to) WHERE reply_to IS NOT NULL;
 
 -- Which memories a person put into a conversation, and whether they are in force.
 CREATE TABLE injections (
     number       INTEGER PRIMARY KEY,  -- order of injection
-    conversation INTEGER NOT NULL REFERENCES conversations ON DELETE CASCADE,
-    memory       INTEGER NOT NULL REFERENCES memories,
+    space        TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    memory       TEXT NOT NULL,        -- its id
     active       INTEGER NOT NULL,
     injected_at  INTEGER NOT NULL,
-    UNIQUE (conversation, memory)
+    UNIQUE (space, conversation, memory)
 ) STRICT;
 
 CREATE INDEX injections_by_memory ON injections (memory);
@@ -1073,16 +1077,16 @@ CREATE TRIGGER injections_of_what_is_gone
 AFTER UPDATE OF state, space ON memories
 WHEN NEW.state >= 3 OR OLD.space <> NEW.space
 BEGIN
-    DELETE FROM injections WHERE memory = NEW.seq;
+    DELETE FROM injections WHERE memory = NEW.id;
 END;
 
 -- What was done to many memories at once, to be undone at once.
 CREATE TABLE deeds (
-    id     TEXT PRIMARY KEY,
-    action TEXT NOT NULL,
-    user   TEXT NOT NULL,
-    at     INTEGER NOT NULL,
-    reason TEXT
+    id      TEXT PRIMARY KEY,
+    action  TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    reason  TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deed_memories (
@@ -1117,7 +1121,7 @@ VALUES
     ('holds', 'holds', '1000 1'),
     ('injections', 'injections_by_memory', '10000 2'),
     ('jobs', 'sqlite_autoindex_jobs_1', '1000 1'),
-    ('messages', 'messages_by_conversation', '100000 50 1'),
+    ('messages', 'messages_by_conversation', '100000 50000 50 1'),
     ('results', 'results_by_time', '10000 1'),
     ('results', 'sqlite_autoindex_results_1', '10000 1000 1'),
     ('tags', 'tags', '300000 3 1'),
