@@ -84,9 +84,13 @@ def fields_of(kind: type, *, without: tuple[str, ...] = ()) -> Schema:
 
 def filled(kind: type[Value], args: Body, **more: Any) -> Value:
     """A value from those arguments that are its fields; their schemas have been checked."""
-    hints = get_type_hints(kind)
-    given = {name: built(hints[name], args[name], partial(_leaf, name)) for name in hints if name in args}
+    given = {name: argument(inner, name, args[name]) for name, inner in get_type_hints(kind).items() if name in args}
     return kind(**{**given, **more})
+
+
+def argument(kind: Any, name: str, raw: Any) -> Any:
+    """An argument as a value of this type; its schema has been checked."""
+    return built(kind, raw, partial(_leaf, name))
 
 
 def _leaf(name: str, kind: Any, raw: Any) -> Any:
@@ -94,4 +98,4 @@ def _leaf(name: str, kind: Any, raw: Any) -> Any:
         return parse_time(raw, field=name)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind[raw.upper()] if issubclass(kind, IntEnum) else kind(raw)
-    return raw
+    return int(raw) if kind is int else raw  # 5.0 is a whole number in JSON

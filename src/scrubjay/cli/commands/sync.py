@@ -13,7 +13,7 @@ import click
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import Cell, note, print_json, show, show_note, show_table
 from scrubjay.cli.session import Session
-from scrubjay.dialects.native.endpoints import conflict_body, endpoint_body
+from scrubjay.dialects.native.store import conflict_body, endpoint_body
 from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
 from scrubjay.machine.outgoing import without_password
 from scrubjay.wiring import open_sync_keys

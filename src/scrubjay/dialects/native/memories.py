@@ -6,193 +6,100 @@ None is left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Annotated, Any
 
-from scrubjay.dialects.base import (
-    LEFT_OUT,
-    NOTICES,
-    PHRASES,
-    WORDINGS,
-    Body,
-    Dialect,
-    Reach,
-    Route,
-    Schema,
-    array,
-    either,
-    fitting,
-    flag,
-    integer,
-    object_schema,
-    phrases_in,
-    present,
-    record,
-    text,
-)
+from scrubjay.dialects import base
+from scrubjay.dialects.base import Body, Schema, array, object_schema, present, text
+from scrubjay.dialects.native import rows
+from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
 from scrubjay.dialects.schemas import fields_of, filled, shape, shown
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
-from scrubjay.engine.store import intake
-from scrubjay.errors import Error
-from scrubjay.values.memory import Filter, FormerPhrases, Hit, Memory, NewMemory, Order, Query, Recall, Verdict, Version
+from scrubjay.engine.engine import Engine
+from scrubjay.engine.lifecycle.bulk import CHANGEABLE, Done
+from scrubjay.engine.lifecycle.curation import Node
+from scrubjay.engine.store.intake import CHANGEABLE as ONE_CHANGEABLE
+from scrubjay.engine.store.intake import TagChange
+from scrubjay.values import memory as values
+from scrubjay.values.memory import Filter, Link, Memory, NewMemory, Order, Query, Relation
 from scrubjay.values.times import parse_time
 
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
+__all__ = ["native"]
 
-ROOT = "/api/v1"
-
-
-def error_body(error: Error, _operation: str) -> Body:
-    details = {name: shown(value) for name, value in error.details.items() if value is not None}
-    return {"error": present(code=error.code, message=error.message, hint=error.hint, details=details or None)}
-
-
-native = Dialect(
-    name="native",
-    title="Native: everything a person can do",
-    server_name="scrubjay",
-    instructions="",
-    error_body=error_body,
-    tools=False,
-)
-owners_only = native.part(reach=Reach.OWNER)
-local_only = native.part(reach=Reach.LOCAL)
-
-FAILED = record(
-    {
-        "error": record(
-            {"code": text(), "message": text()}, optional={"hint": text("How to fix it"), "details": {"type": "object"}}
-        )
-    }
-)
-ID = text("A memory's id, in any form", minLength=1)
-
-
-def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
-    """A successful reply with these fields, or an error."""
-    return either(record(properties, optional=optional), FAILED)
-
-
-def many(kind: Any) -> Schema:
-    return array(shape(kind))
-
-
-LARGE: Schema = {"degraded": text(), "left_out": LEFT_OUT}
-NAME = text(minLength=1, maxLength=100)
-DIFFERENCE = object_schema({"field": text(), "old": {}, "new": {}, "lines": array(text())}, required=("field", "lines"))
-
-
-PAGE: Schema = {
-    "limit": integer(minimum=1, maximum=1000, default=20),
-    "offset": integer(minimum=0, maximum=1_000_000, default=0),
-}
-COUNT = integer(minimum=0)
-FILTER = fields_of(Filter)
-REASON = text("Reason, kept in the history", minLength=1, maxLength=1000)
 SAME = array(
-    ID, description="Ids of other memories that it now says the same as; with one of them it is an open conflict"
+    rows.ID, description="Ids of other memories that it now says the same as; with one of them it is an open conflict"
 )
-ONE = record({"id": ID})
 CHANGES: Schema = {
-    **{name: schema for name, schema in fields_of(Memory).items() if name in intake.CHANGEABLE},
-    "also": PHRASES,
+    **{name: one for name, one in fields_of(Memory).items() if name in ONE_CHANGEABLE},
+    "also": base.PHRASES,
 }
+NEW: Schema = {**fields_of(NewMemory, without=("kind", "topic", "detail")), "also": base.PHRASES}
+NEW = object_schema(NEW, required=["content"])
+NOTICED: Schema = {**LARGE, "notices": base.NOTICES}
+PAIR = {"old": Memory, "new": Memory}
 
 
-def one(memory: Memory) -> Body:
-    return {"memory": shown(memory)}
+def moments(names: Iterable[str], args: Body) -> Body:
+    """These arguments, as far as they are there, as the engine takes them: times are times."""
+    given = {name: args[name] for name in names if name in args}
+    ends = ("_at", "_from", "_until")
+    return {name: parse_time(one, field=name) if name.endswith(ends) else one for name, one in given.items()}
 
 
 # --- one memory ------------------------------------------------------------------------------------------------------
 
 
-@native.reads(
-    "Get a memory",
-    route=Route("GET", f"{ROOT}/memories/{{id}}"),
-    takes=record({"id": ID}, optional={"deleted": flag("Include a forgotten memory that can still be restored")}),
-    gives=gives({"memory": shape(Memory)}),
-)
-def get_memory(engine: Engine, args: Body) -> Body:
+Deleted = Annotated[bool | None, "Include a forgotten memory that can still be restored"]
+
+
+@reads("GET /memories/{id}", "Get a memory", {"memory": Memory})
+def get_memory(engine: Engine, id: Id, deleted: Deleted = None) -> Any:
     """A memory by its id, with all its fields."""
-    return one(engine.get(args["id"], deleted=bool(args.get("deleted"))))
+    return engine.get(id, deleted=bool(deleted))
 
 
-@native.writes(
-    "Store a memory",
-    route=Route("POST", f"{ROOT}/memories", 201),
-    takes=object_schema(
-        {**fields_of(NewMemory, without=("kind", "topic", "detail")), "also": PHRASES}, required=("content",)
-    ),
-    gives=gives(
-        {
-            "memory": shape(Memory),
-            "similar": many(Memory),
-            "candidates": many(Memory),
-            "same": array(ID),
-            "links": COUNT,
-        },
-        optional={**LARGE, "notices": NOTICES},
-    ),
-)
-def store_memory(engine: Engine, args: Body) -> Body:
+STORED = {"memory": Memory, "similar": list[Memory], "candidates": list[Memory], "same": array(rows.ID), "links": COUNT}
+
+
+@writes("POST /memories", "Store a memory", STORED, status=201, takes=NEW, optional=NOTICED)
+def store_memory(engine: Engine, args: Body) -> Any:
     """Store a memory. `similar` is the one earlier memory that it very likely outdates, if any; `candidates` are up to
     three more to judge for yourself, and `same` the ids of those that say the same."""
     stored = engine.store(filled(NewMemory, args))
-    more = present(degraded=stored.degraded)
-    hints = {"similar": shown(stored.similar), "candidates": shown(stored.candidates), "same": list(stored.same)}
-    return {**one(stored.memory), **hints, "links": stored.links, **more}
+    return {name: shown(getattr(stored, name)) for name in STORED} | present(degraded=stored.degraded)
 
 
-@native.writes(
+PREVIOUS = {"type": ["string", "null"], "description": "Id of the previous version; null if there is none"}
+
+
+@revises(
+    "PATCH /memories/{id}",
     "Update a memory",
-    of_one_version=True,
-    route=Route("PATCH", f"{ROOT}/memories/{{id}}"),
-    takes=object_schema({"id": ID, **CHANGES, "reason": REASON}, required=("id",)),
-    gives=gives(
-        {
-            "memory": shape(Memory),
-            "fields": array(text()),
-            "previous": {
-                "type": ["string", "null"],
-                "description": "Id of the previous version; null if there is none",
-            },
-            "same": SAME,
-        }
-    ),
+    {"memory": Memory, "fields": array(text()), "previous": PREVIOUS, "same": SAME},
+    takes=object_schema({"id": rows.ID, **CHANGES, "reason": rows.REASON}, required=("id",)),
 )
-def update_memory(engine: Engine, args: Body) -> Body:
+def update_memory(engine: Engine, args: Body) -> Any:
     """Update a memory; the earlier version stays in the history. Send If-Match with its version to change only that."""
-    fields = {name: moment(name, args[name]) for name in CHANGES if name in args}
-    revised = engine.revise(args["id"], reason=args.get("reason"), **fields)
+    revised = engine.revise(args["id"], reason=args.get("reason"), **moments(CHANGES, args))
     same = same_as(engine, revised.memory) if "content" in revised.fields else []
-    return {**one(revised.memory), "fields": list(revised.fields), "previous": revised.previous, "same": same}
+    return revised.memory, revised.fields, revised.previous, same
 
 
-@native.writes(
-    "Forget a memory",
-    of_one_version=True,
-    destructive=True,
-    route=Route("DELETE", f"{ROOT}/memories/{{id}}"),
-    takes=record({"id": ID}, optional={"hard": flag("Erase for good", default=False), "reason": REASON}),
-    gives=gives({"memory": shape(Memory), "hard": flag()}),
-)
-def forget_memory(engine: Engine, args: Body) -> Body:
+@revises("DELETE /memories/{id}", "Forget a memory", {"memory": Memory, "hard": bool}, destructive=True)
+def forget_memory(
+    engine: Engine, id: Id, hard: Annotated[bool, "Erase for good"] = False, reason: Reason = None
+) -> Any:
     """Forget a memory: it can be restored for thirty days, or with `hard` never."""
-    forgotten = engine.forget(args["id"], hard=bool(args.get("hard")), reason=args.get("reason"))
-    return {**one(forgotten.memory), "hard": forgotten.hard}
+    forgotten = engine.forget(id, hard=hard, reason=reason)
+    return forgotten.memory, forgotten.hard
 
 
-@native.writes(
-    "Restore a forgotten memory",
-    of_one_version=True,
-    route=Route("POST", f"{ROOT}/memories/{{id}}/recover"),
-    takes=ONE,
-    gives=gives({"memory": shape(Memory), "same": SAME}),
-)
-def recover_memory(engine: Engine, args: Body) -> Body:
+@revises("POST /memories/{id}/recover", "Restore a forgotten memory", {"memory": Memory, "same": SAME})
+def recover_memory(engine: Engine, id: Id) -> Any:
     """Restore a forgotten memory."""
-    memory = engine.recover(args["id"])
-    return {**one(memory), "same": same_as(engine, memory)}
+    memory = engine.recover(id)
+    return memory, same_as(engine, memory)
 
 
 def same_as(engine: Engine, memory: Memory) -> list[str]:
@@ -202,135 +109,224 @@ def same_as(engine: Engine, memory: Memory) -> list[str]:
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-@native.reads(
-    "Search with explanation",
-    route=Route("POST", f"{ROOT}/search"),
-    takes=object_schema({"query": text(minLength=1), "also": WORDINGS, **PAGE, **FILTER}, required=("query",)),
-    gives=gives({"hits": many(Hit), "verdict": shape(Verdict), "total": COUNT}, optional={**LARGE, "notices": NOTICES}),
-)
-def search(engine: Engine, args: Body) -> Body:
+FOUND = {"hits": list[values.Hit], "verdict": values.Verdict, "total": COUNT}
+
+
+@reads("POST /search", "Search with explanation", FOUND, optional=NOTICED)
+def search(
+    engine: Engine,
+    *,
+    query: Text,
+    also: Annotated[tuple[str, ...] | None, base.WORDINGS] = None,
+    limit: Annotated[int, {"minimum": 1, "maximum": 1000, "default": 20}] = 10,
+    offset: Offset = 0,
+    filter: Filter,
+) -> Any:
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
-    hits = engine.search(
-        Query(
-            text=args["query"],
-            also=phrases_in(args),
-            limit=int(args.get("limit", 10)),
-            offset=int(args.get("offset", 0)),
-            filter=filled(Filter, args),
-            explain=True,
-        )
-    )
-    found = {"hits": shown(hits.hits), "verdict": str(hits.verdict), "total": hits.total}
-    return found | present(degraded=hits.degraded)
+    asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
+    hits = engine.search(asked)
+    return {name: shown(getattr(hits, name)) for name in FOUND} | present(degraded=hits.degraded)
 
 
-@native.reads(
-    "List memories",
-    route=Route("GET", f"{ROOT}/memories"),
-    takes=object_schema(
-        {
-            **PAGE,
-            "cursor": text("next_cursor of the previous page", minLength=1),
-            "order": {**shape(Order), "default": "created_at"},
-            "ascending": flag(default=False),
-            **FILTER,
-        }
-    ),
-    gives=gives({"memories": many(Memory), "total": COUNT}, optional={"cursor": text(), **LARGE}),
-)
-def list_memories(engine: Engine, args: Body) -> Body:
+PAGE = {"memories": list[Memory], "total": COUNT}
+Cursor = Annotated[str | None, {"minLength": 1}, "next_cursor of the previous page"]
+
+
+@reads("GET /memories", "List memories", PAGE, optional={"cursor": text(), **LARGE})
+def list_memories(
+    engine: Engine,
+    *,
+    limit: Limit = 20,
+    offset: Offset = 0,
+    cursor: Cursor = None,
+    order: Order = Order.CREATED,
+    ascending: bool = False,
+    filter: Filter,
+) -> Any:
     """Memories in order, newest first unless asked otherwise."""
-    page = engine.list(
-        filled(Filter, args),
-        order=Order(args.get("order", "created_at")),
-        descending=not args.get("ascending"),
-        limit=int(args.get("limit", 20)),
-        offset=int(args.get("offset", 0)),
-        cursor=args.get("cursor"),
-        counted=True,
-        room=lambda found: fitting(map(shown, found)),
-    )
+    part: Body = {"limit": limit, "offset": offset, "cursor": cursor}
+    part["room"] = lambda found: base.fitting(map(shown, found))
+    page = engine.list(filter, order=order, descending=not ascending, counted=True, **part)
     more = present(cursor=page.cursor, left_out=page.left_out or None)
     return {"memories": shown(page.memories), "total": page.total, **more}
 
 
-@native.reads(
-    "Brief a session",
-    route=Route("GET", f"{ROOT}/brief"),
-    takes=object_schema({"budget": {"type": "integer", "minimum": LEAST, "maximum": MOST, "default": BUDGET}}),
-    gives=gives(shape(Brief)["properties"], optional={"notices": NOTICES}),
-)
-def brief(engine: Engine, args: Body) -> Body:
+@reads("GET /brief", "Brief a session", Brief, optional={"notices": base.NOTICES})
+def brief(engine: Engine, budget: Annotated[int, {"minimum": LEAST, "maximum": MOST}] = BUDGET) -> Any:
     """What to know when a session begins, within a budget of tokens: the current space, what is personal, open
     decisions, the last checkpoint, and other spaces by name; as a text for a model, and as the memories in it."""
-    return plain_body(engine.brief(budget=int(args.get("budget", BUDGET))))
+    return engine.brief(budget=budget)
 
 
-@native.reads(
-    "Who was shown a memory",
-    route=Route("GET", f"{ROOT}/memories/{{id}}/shown"),
-    takes=ONE,
-    gives=gives({"recalls": many(Recall)}, optional=LARGE),
-)
-def shown_to(engine: Engine, args: Body) -> Body:
+@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[values.Recall]})
+def shown_to(engine: Engine, id: Id) -> Any:
     """Who received a memory and when, newest first: for when it turns out to be poisoned or wrong."""
-    return {"recalls": shown(list(engine.shown_to(args["id"])))}
+    return engine.shown_to(id)
 
 
 # --- history ---------------------------------------------------------------------------------------------------------
 
 
-@native.reads(
-    "List a memory's versions",
-    route=Route("GET", f"{ROOT}/memories/{{id}}/versions"),
-    takes=ONE,
-    gives=gives({"versions": many(Version), "phrases": many(FormerPhrases)}, optional=LARGE),
-)
-def list_versions(engine: Engine, args: Body) -> Body:
+FORMER = {"versions": list[values.Version], "phrases": list[values.FormerPhrases]}
+
+
+@reads("GET /memories/{id}/versions", "List a memory's versions", FORMER)
+def list_versions(engine: Engine, id: Id) -> Any:
     """Earlier versions of a memory, newest first; and the phrases it had before, which change without a new version."""
-    former = shown(list(engine.former_phrases(args["id"])))
-    return {"versions": shown(list(engine.history(args["id"]))), "phrases": former}
+    return engine.history(id), engine.former_phrases(id)
 
 
-@native.reads(
-    "Compare versions",
-    route=Route("GET", f"{ROOT}/memories/{{id}}/diff"),
-    takes=record(
-        {"id": ID, "old": integer(minimum=1)}, optional={"new": integer("Default: the current version", minimum=1)}
-    ),
-    gives=gives({"differences": array(DIFFERENCE)}, optional=LARGE),
-)
-def diff_versions(engine: Engine, args: Body) -> Body:
+Number = Annotated[int, {"minimum": 1}]
+Later = Annotated[int | None, {"minimum": 1}, "Default: the current version"]
+DIFFERENCE = object_schema({"field": text(), "old": {}, "new": {}, "lines": array(text())}, required=("field", "lines"))
+
+
+@reads("GET /memories/{id}/diff", "Compare versions", {"differences": array(DIFFERENCE)}, optional=LARGE)
+def diff_versions(engine: Engine, id: Id, old: Number, new: Later = None) -> Any:
     """How two versions of a memory differ, field by field."""
-    found = engine.curation.diff(args["id"], old=args["old"], new=args.get("new"))
-    return {"differences": shown(list(found))}
+    return engine.curation.diff(id, old=old, new=new)
 
 
-@native.writes(
-    "Restore a version",
-    of_one_version=True,
-    route=Route("POST", f"{ROOT}/memories/{{id}}/versions/{{version}}/restore"),
-    takes=record({"id": ID, "version": integer(minimum=1)}),
-    gives=gives({"memory": shape(Memory), "same": SAME}),
-)
-def restore_version(engine: Engine, args: Body) -> Body:
+@revises("POST /memories/{id}/versions/{version}/restore", "Restore a version", {"memory": Memory, "same": SAME})
+def restore_version(engine: Engine, id: Id, version: Number) -> Any:
     """Make an earlier version of a memory the current one again; the present one joins the history."""
-    memory = engine.restore_version(args["id"], args["version"])
-    return {**one(memory), "same": same_as(engine, memory)}
+    memory = engine.restore_version(id, version)
+    return memory, same_as(engine, memory)
 
 
-# --- definitions that several operations share ------------------------------------------------------------------------
+# --- links and conflicts ---------------------------------------------------------------------------------------------
 
 
-def moment(name: str, value: Any) -> Any:
-    """An argument as the engine takes it: times are times."""
-    return parse_time(value, field=name) if name.endswith(("_at", "_from", "_until")) else value
+@reads("GET /memories/{id}/links", "List a memory's links", {"links": list[Link]})
+def list_links(engine: Engine, id: Id) -> Any:
+    """What a memory is linked to."""
+    return engine.links(id)
 
 
-def plain_body(value: Any) -> Body:
-    body: Body = shown(value)
-    return body
+Near = Annotated[int, {"minimum": 1, "maximum": 3}]
+Far = Annotated[int, {"minimum": 1, "maximum": 10}]
+NETWORK = object_schema({"nodes": shape(list[Node]), "links": shape(list[Link])})
 
 
-# The other operations, in their own files, join the same table; they use the definitions above.
-from scrubjay.dialects.native import access, bulk, endpoints, jobs, links, spaces, sync_peer, upkeep  # noqa: E402, F401
+@reads("GET /memories/{id}/graph", "Get a memory's surroundings", {"memories": list[Memory], "links": list[Link]})
+def get_graph(
+    engine: Engine, id: Id, steps: Near = 1, similar: Annotated[bool, "Include similar memories"] = False
+) -> Any:
+    """A memory, what is linked to it within that many steps, and the links between them."""
+    found = engine.curation.around(id, steps=steps, similar=similar)
+    return found.memories, found.links
+
+
+@reads("GET /memories/{id}/network", "Get a memory's network", NETWORK, streams=base.Pieces.LINES)
+def get_network(engine: Engine, id: Id, steps: Far = 2) -> Any:
+    """What a memory is connected to, up to five thousand memories, for drawing: JSON lines, each with some of the nodes
+    or, after them, of the links."""
+    found = engine.curation.network(id, steps=steps)
+    nodes = ({"nodes": shown(some)} for some in stretches(found.nodes))
+    links = ({"links": shown(some)} for some in stretches(found.links))
+    return base.Stream(chain(nodes, links), base.Pieces.LINES)
+
+
+def stretches(items: tuple[Any, ...], size: int = 500) -> Iterator[tuple[Any, ...]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+@revises("POST /memories/{id}/supersede", "Supersede a memory", PAIR, idempotent=True)
+def supersede_memory(engine: Engine, id: Id, new: Annotated[Text, "The memory that replaces it"]) -> Any:
+    """Mark a memory as outdated by a newer one."""
+    return engine.supersede(old=id, new=new)
+
+
+@revises("POST /memories/{id}/release", "Undo a supersession", {"memory": Memory})
+def release_memory(engine: Engine, id: Id) -> Any:
+    """Mark an outdated memory as current again."""
+    return engine.curation.release(id)
+
+
+@reads("GET /conflicts", "List open conflicts", {"conflicts": list[values.OpenConflict]})
+def list_conflicts(engine: Engine, limit: Limit = 20, offset: Offset = 0) -> Any:
+    """Memories that a newer one may outdate, still unresolved, newest first. Supersede the older, or keep both."""
+    return engine.open_conflicts(limit=limit, offset=offset)
+
+
+@revises("POST /conflicts/keep", "Keep both", PAIR)
+def keep_both(engine: Engine, old: Id, new: Id) -> Any:
+    """Resolve a conflict: both memories are true."""
+    return engine.settle(old=old, new=new, keep=True)
+
+
+@revises("POST /conflicts/same", "Say the same", PAIR)
+def mark_same(engine: Engine, old: Id, new: Id) -> Any:
+    """Resolve a conflict: both memories say the same, and searches show the newer one."""
+    return engine.relate(old=old, new=new, relation=Relation.SAME)
+
+
+@revises("POST /conflicts/reopen", "Reopen a conflict", PAIR)
+def reopen_conflict(engine: Engine, old: Id, new: Id) -> Any:
+    """Take back how a conflict was resolved: it is open again."""
+    return engine.reopen(old=old, new=new)
+
+
+# --- decisions -------------------------------------------------------------------------------------------------------
+
+
+@reads("GET /decisions", "List decision topics", {"topics": list[values.Topic]})
+def list_topics(engine: Engine) -> Any:
+    """The topics of decisions, the latest first."""
+    return engine.decisions.topics()
+
+
+@reads("GET /decisions/{topic:path}", "How a decision evolved", {"decisions": list[Memory]})
+def get_chain(engine: Engine, topic: Text) -> Any:
+    """The decisions on a topic, newest first."""
+    return engine.decisions.chain(topic)
+
+
+# --- many at once ----------------------------------------------------------------------------------------------------
+
+OPERATION = text("Id of the bulk operation, from an earlier call", minLength=1, maxLength=100)
+TAGS = array(text(minLength=1), maxItems=20)
+CHANGES_OF_MANY = {name: CHANGES[name] for name in CHANGEABLE}
+UPDATE = {"filter": object_schema(fields_of(Filter)), "add_tags": TAGS, "remove_tags": TAGS, **CHANGES_OF_MANY}
+UPDATE["reason"] = rows.REASON
+
+
+@reads("POST /bulk/preview", "Preview a bulk operation", {"total": COUNT, "memories": list[Memory]})
+def preview_bulk(engine: Engine, *, limit: Limit = 20, filter: Filter) -> Any:
+    """What a bulk operation with this filter would change."""
+    named = engine.bulk.preview(filter, limit=limit)
+    return named.total, named.memories
+
+
+@revises("POST /bulk/forget", "Forget many", Done, destructive=True)
+def bulk_forget(
+    engine: Engine, *, reason: Reason = None, deed: Annotated[str | None, OPERATION] = None, filter: Filter
+) -> Any:
+    """Forget everything that a filter matches, such as all that one client stored. At most a thousand per call: while
+    `left` is not 0, call again with the same `deed`."""
+    return engine.bulk.forget(filter, reason=reason, operation=deed)
+
+
+@revises("POST /bulk/update", "Update many", Done, takes=object_schema(UPDATE, required=("filter",)))
+def bulk_update(engine: Engine, args: Body) -> Any:
+    """Update the same fields of all memories that a filter matches; each keeps its earlier version in its history."""
+    tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
+    named = filled(Filter, args["filter"])
+    changes = {"tags": tags if tags != TagChange() else None, "reason": args.get("reason"), **moments(CHANGEABLE, args)}
+    return engine.bulk.update(named, **changes)
+
+
+@writes("POST /bulk/undo", "Undo a bulk forget", Done)
+def undo_bulk(engine: Engine, deed: Annotated[str, OPERATION]) -> Any:
+    """Restore what a bulk operation forgot. While `left` is not 0, call again."""
+    return engine.bulk.undo(deed)
+
+
+@writes("POST /prune", "Forget expired memories", {"pruned": list[str]}, destructive=True)
+def prune(engine: Engine, dry_run: Annotated[bool, "Only report what would be forgotten"] = False) -> Any:
+    """Soft-delete expired memories."""
+    return [memory.id for memory in engine.prune(dry_run=dry_run)]
+
+
+# The other operations, in their own files, join the same table.
+from scrubjay.dialects.native import access, store, sync_peer  # noqa: E402, F401

@@ -5,11 +5,13 @@ Every request may be repeated: taking what is already here changes nothing, and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Annotated, Any
 
-from scrubjay.dialects.base import Body, Route, Schema, array, either, flag, integer, object_schema, record, text
-from scrubjay.dialects.native.memories import FAILED, ROOT, gives, owners_only
+from scrubjay.dialects.base import Schema, array, flag, integer, object_schema, text
+from scrubjay.dialects.native import rows
 from scrubjay.dialects.schemas import full_shape
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.merge import Policy, Winner
 from scrubjay.engine.sync.peer import SyncBatch
@@ -17,9 +19,6 @@ from scrubjay.engine.sync.run import STRETCH, Resolution
 from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Heard, Replica, Stamp
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import Link, Memory
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
 
 MAX_IDS = 500
 ID = text(minLength=1, maxLength=256)
@@ -56,114 +55,88 @@ PARCEL = with_fields(
     links=array(LINK),
     spaces={"type": "object", "additionalProperties": {"type": ["string", "null"]}},
 )
+CHANGE = {"enum": ["created", "updated", "deleted"]}
+WINNER = {"enum": [str(one) for one in Winner]}
 TAKEN = object_schema(
-    {
-        "memory": text(),
-        "change": {"enum": ["created", "updated", "deleted"]},
-        "conflict": flag(),
-        "winner": {"enum": [str(one) for one in Winner]},
-        "failed": flag(),
-    },
+    {"memory": text(), "change": CHANGE, "conflict": flag(), "winner": WINNER, "failed": flag()},
     required=("memory", "conflict", "winner", "failed"),
 )
+reads, writes = partial(rows.reads, reach=rows.OWNER), partial(rows.writes, reach=rows.OWNER)
 
 
-@owners_only.reads(
-    "Sync: which store this is",
-    route=Route("GET", f"{ROOT}/sync"),
-    # Open: a newer scrubjay may send more, and must be understood well enough to be recognised as newer.
-    gives=either({**full_shape(wire.Greeting), "additionalProperties": True}, FAILED),
-)
-def sync_greet(engine: Engine, _args: Body) -> Body:
+Ids = Annotated[list[str], IDS]
+
+
+# Open: a newer scrubjay may send more, and must be understood well enough to be recognised as newer.
+@reads("GET /sync", "Sync: which store this is", {**full_shape(wire.Greeting), "additionalProperties": True})
+def sync_greet(engine: Engine) -> Any:
     """What another scrubjay must know before it syncs with this store."""
-    body: Body = plain(engine.sync.host.greeting())
-    return body
+    return plain(engine.sync.host.greeting())
 
 
-@owners_only.reads(
+@reads(
+    "POST /sync/changes",
     "Sync: which memories changed",
-    route=Route("POST", f"{ROOT}/sync/changes"),
-    takes=record({"space": SPACE, "after": HEARD, "limit": integer(minimum=1, maximum=STRETCH)}),
-    gives=gives({"ids": IDS, "heard": HEARD, "more": flag(), "restarted": flag()}),
+    {"ids": IDS, "heard": HEARD, "more": flag(), "restarted": flag()},
 )
-def sync_changes(engine: Engine, args: Body) -> Body:
+def sync_changes(
+    engine: Engine,
+    space: Annotated[str, SPACE],
+    after: Annotated[Any, HEARD],
+    limit: Annotated[int, integer(minimum=1, maximum=STRETCH)],
+) -> Any:
     """The memories that a space's feed names after a position; from the beginning if it has no such position."""
-    after = wire.built(Heard, args["after"])
-    body: Body = plain(engine.sync.host.changes(args["space"], after, limit=int(args["limit"])))
-    return body
+    return plain(engine.sync.host.changes(space, wire.built(Heard, after), limit=limit))
 
 
-@owners_only.reads(
+@reads(
+    "POST /sync/stamps",
     "Sync: states of memories",
-    route=Route("POST", f"{ROOT}/sync/stamps"),
-    takes=record({"ids": IDS}),
-    gives=gives({"stamps": {"type": "object", "additionalProperties": STAMP}}),
+    {"stamps": {"type": "object", "additionalProperties": STAMP}},
 )
-def sync_stamps(engine: Engine, args: Body) -> Body:
+def sync_stamps(engine: Engine, ids: Ids) -> Any:
     """The states of these memories, without their text; unknown ones are left out."""
-    return {"stamps": plain(engine.sync.host.stamps(args["ids"]))}
+    return {"stamps": plain(engine.sync.host.stamps(ids))}
 
 
-@owners_only.reads(
-    "Sync: links of memories",
-    route=Route("POST", f"{ROOT}/sync/links"),
-    takes=record({"ids": IDS}, optional={"offset": NUMBER}),
-    gives=gives({"links": array(LINK), "more": flag()}),
-)
-def sync_links(engine: Engine, args: Body) -> Body:
+@reads("POST /sync/links", "Sync: links of memories", {"links": array(LINK), "more": flag()})
+def sync_links(engine: Engine, ids: Ids, offset: Annotated[int | None, NUMBER] = None) -> Any:
     """Links of these memories, as many as fit, from an offset."""
-    links, more = engine.sync.host.links(args["ids"], offset=int(args.get("offset", 0)))
+    links, more = engine.sync.host.links(ids, offset=offset or 0)
     return {"links": plain(list(links)), "more": more}
 
 
-@owners_only.reads(
-    "Sync: fetch memories",
-    route=Route("POST", f"{ROOT}/sync/fetch"),
-    takes=record({"ids": IDS}, optional={"vectors": flag(default=False)}),
-    gives=gives({"parcel": PARCEL, "left": IDS}),
-)
-def sync_fetch(engine: Engine, args: Body) -> Body:
+@reads("POST /sync/fetch", "Sync: fetch memories", {"parcel": PARCEL, "left": IDS})
+def sync_fetch(engine: Engine, ids: Ids, vectors: bool = False) -> Any:
     """These memories in full, as many as fit; ask again for those that are `left`."""
-    parcel, left = engine.sync.host.parcel(args["ids"], vectors=bool(args.get("vectors")))
+    parcel, left = engine.sync.host.parcel(ids, vectors=vectors)
     return {"parcel": wire.written(parcel), "left": list(left)}
 
 
-@owners_only.writes(
+@writes(
+    "POST /sync/take",
     "Sync: merge memories",
+    {"taken": array(TAKEN)},
     destructive=True,
     idempotent=True,
     replicates=True,
-    route=Route("POST", f"{ROOT}/sync/take"),
-    takes=record(
-        {
-            "parcel": PARCEL,
-            "policy": {"enum": [str(one) for one in Policy]},
-            "named": {"enum": [str(one) for one in Resolution]},
-            "sender": text(minLength=1, maxLength=64, pattern="^[A-Za-z0-9._-]+$"),
-        },
-        optional={"dry_run": flag(default=False)},
-    ),
-    gives=gives({"taken": array(TAKEN)}),
 )
-def sync_take(engine: Engine, args: Body) -> Body:
+def sync_take(
+    engine: Engine,
+    *,
+    parcel: Annotated[Any, PARCEL],
+    policy: Annotated[Any, {"enum": [str(one) for one in Policy]}],
+    named: Annotated[Any, {"enum": [str(one) for one in Resolution]}],
+    sender: Annotated[str, text(minLength=1, maxLength=64, pattern="^[A-Za-z0-9._-]+$")],
+    dry_run: bool = False,
+) -> Any:
     """Merge these memories into this store; where both sides changed one, the policy decides."""
-    taken = engine.sync.host.take(
-        wire.read(args["parcel"]),
-        policy=Policy(args["policy"]),
-        named=args["named"],
-        sender=args["sender"],
-        dry_run=bool(args.get("dry_run")),
-    )
+    batch = wire.read(parcel)
+    taken = engine.sync.host.take(batch, policy=Policy(policy), named=named, sender=sender, dry_run=dry_run)
     return {"taken": plain(list(taken))}
 
 
-@owners_only.writes(
-    "Sync: take a new origin",
-    idempotent=True,
-    route=Route("POST", f"{ROOT}/sync/renew"),
-    takes=record({"origin": ID}),
-    gives=gives({"origin": text()}),
-)
-def sync_renew(engine: Engine, args: Body) -> Body:
+@writes("POST /sync/renew", "Sync: take a new origin", {"origin": str}, idempotent=True)
+def sync_renew(engine: Engine, origin: Annotated[str, ID]) -> Any:
     """Sign changes under a new origin from now on: this store turned out to be a copy of the caller's."""
-    return {"origin": engine.sync.host.renew(args["origin"])}
+    return engine.sync.host.renew(origin)
