@@ -48,6 +48,10 @@ class Settings:
         "auto",
         "A second model, for other languages than English: auto (once such a text is stored), on or off.",
     )
+    lend_model: bool = setting(
+        True,
+        "Let this user's processes on one home share one loaded model, over a socket in the home: on or off.",
+    )
     space: str = setting(
         "",
         "The space that is written to, and the first among those that are read; auto names it after the current "

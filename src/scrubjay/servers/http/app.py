@@ -272,7 +272,7 @@ def serve(settings: Settings) -> None:
     set_up_logs(settings.log_level, settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, leave)  # uvicorn installs its own while it runs, and calls ours when it is done
-    with open_engine(settings) as engine, listening(settings.host, settings.port, engine) as listener:
+    with open_engine(settings, borrows=False) as engine, listening(settings.host, settings.port, engine) as listener:
         engine.warm()
         engine.folders.watch()
         credentials = Credentials(
@@ -303,7 +303,7 @@ def serve(settings: Settings) -> None:
         sys.stderr.flush()
         crowd = Crowd(most=room_for(), proxies=proxies)
         config = config_of(app, crowd=crowd, timeout_graceful_shutdown=int(SHUTDOWN_SECONDS * FINISHING_SHARE))
-        stop = listen(settings, lambda: engine)
+        stop = listen(settings, engine, lambda: "scrubjay serve")
         try:
             Server(config, streams).run(sockets=[listener])
         finally:
