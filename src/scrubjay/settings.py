@@ -118,6 +118,9 @@ class Settings:
     )
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
+    workers: str = setting(
+        "1", "Processes that serve the HTTP server's port together: a number, or auto for one per core."
+    )
     allowed_hosts: str = setting("", "Additional host names that the HTTP server answers to, comma-separated.")
     origins: str = setting(
         "", "Other origins whose pages may use the HTTP server, e.g. https://app.example, comma-separated."
