@@ -10,9 +10,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-__all__ = ["argon2", "difflib", "futures", "json", "jwt", "logging", "numpy", "orjson", "resources", "tomllib", "yaml"]
+__all__ = [
+    "argon2", "ctypes", "difflib", "futures", "json", "jwt", "logging", "numpy", "orjson", "resources", "tomllib",
+    "yaml",
+]  # fmt: skip
 
 if TYPE_CHECKING:
+    import ctypes
     import difflib
     import json
     import logging
@@ -35,7 +39,7 @@ else:
             self.__dict__.update(module.__dict__)
             return getattr(module, name)
 
-    argon2, difflib, json, jwt, logging, numpy, orjson, tomllib, yaml = map(
-        LazyModule, ["argon2", "difflib", "json", "jwt", "logging", "numpy", "orjson", "tomllib", "yaml"]
+    argon2, ctypes, difflib, json, jwt, logging, numpy, orjson, tomllib, yaml = map(
+        LazyModule, ["argon2", "ctypes", "difflib", "json", "jwt", "logging", "numpy", "orjson", "tomllib", "yaml"]
     )
     futures, resources = LazyModule("concurrent.futures"), LazyModule("importlib.resources")

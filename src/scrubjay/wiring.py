@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -21,6 +22,7 @@ from scrubjay.values.times import utc_now
 if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
+    from scrubjay.embedders.lending import Lending
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders.registry import Registry
@@ -34,12 +36,14 @@ if TYPE_CHECKING:
     from scrubjay.values.memory import Prompt
 
 
-def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
-    """The engine of these settings, bound to the local owner."""
+def open_engine(settings: Settings, *, embedder: Embedder | None = None, borrows: bool = True) -> Engine:
+    """The engine of these settings, bound to the local owner. Who does not borrow loads the model itself."""
+    from scrubjay.embedders.lending import Lending
     from scrubjay.engine.archive.prices import read as read_prices
     from scrubjay.engine.parts import Parts
 
-    second = open_second(settings) if embedder is None else None
+    lending = Lending(settings.home if settings.lend_model and sys.platform != "win32" else None, borrows=borrows)
+    second = open_second(settings, lending) if embedder is None else None
     parts = Parts(
         open_store(
             settings.store,
@@ -47,7 +51,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
             pool_size=settings.pool_size,
             statement_seconds=settings.statement_timeout,
         ),
-        embedder or open_embedder(settings),
+        embedder or open_embedder(settings, lending),
         caller=Caller(user=settings.user),
         spaces=(current_space(settings.space, here(settings)),),
         only=settings.only,
@@ -74,6 +78,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         least_similarity=settings.least_similarity,
         registry=open_registry(settings, here(settings)),
         suggestions=Suggestions(settings.home),
+        lending=lending,
     )
     return parts.owner
 
@@ -293,8 +298,8 @@ def endpoints_of(setting: str) -> dict[str, str]:
     return {name: url for name, _, url in pairs}
 
 
-def open_embedder(settings: Settings) -> Embedder | None:
-    """The chosen model, not yet loaded; None to search by words only."""
+def open_embedder(settings: Settings, lending: Lending | None = None) -> Embedder | None:
+    """The chosen model, not yet loaded; None to search by words only. One of this machine may be lent and borrowed."""
     name = settings.embedder
     if name == "none":
         return None
@@ -314,10 +319,11 @@ def open_embedder(settings: Settings) -> Embedder | None:
     from scrubjay.embedders.local import LocalEmbedder
 
     try:
-        return LocalEmbedder(find(name), settings.models)
+        model = LocalEmbedder(find(name), settings.models)
     except ModelMissing as error:  # the user's own folder is missing: search by words until it appears
         logging.getLogger(__name__).warning("%s Searching by words only.", error.message)
         return None
+    return model if lending is None else lending.shared(model)
 
 
 def open_provider(settings: Settings) -> Provider | None:
@@ -346,7 +352,7 @@ class LazyProvider:
             self._provider.close()
 
 
-def open_second(settings: Settings) -> Embedder | None:
+def open_second(settings: Settings, lending: Lending | None = None) -> Embedder | None:
     """The model for other languages, not yet loaded, if one stands beside the chosen one: by itself only beside an
     English one of ours."""
     if settings.languages == "off" or settings.embedder == "none":
@@ -357,7 +363,8 @@ def open_second(settings: Settings) -> Embedder | None:
         return None
     from scrubjay.embedders.local import LocalEmbedder
 
-    return LocalEmbedder(CATALOGUE[LANGUAGES], settings.models)
+    model = LocalEmbedder(CATALOGUE[LANGUAGES], settings.models)
+    return model if lending is None else lending.shared(model)
 
 
 def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:
