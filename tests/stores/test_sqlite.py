@@ -327,7 +327,7 @@ def test_what_comes_by_the_hundred_is_counted_as_a_rebuild_counts_it(tmp_path):
             "category": ("fact", "event", "preference")[number % 3],
             "access_level": ("private", "shared", "public")[number % 2],
             "conversation_id": (None, "talk", "chat")[number % 3],
-            "created_at": f"2025-0{1 + number % 9}-11T10:00:00Z",
+            "created_at": f"2025-0{1 + number % 9}-11T10:{number % 60:02}:00Z",
             "metadata": {"number": number},
             "access_count": number % 4,
         }
