@@ -78,9 +78,11 @@ def copy(con: apsw.Connection, embedder: Embedder, by: int, first: int, last: in
     con.execute(
         """
         INSERT INTO events
-            (space, number, at, action, memory, fields, user, client, caller, transport, dialect, reason)
-        SELECT space, seq, created_at, 'stored', id, '[]', 'local', client, caller, transport, dialect, NULL
+            (space, number, at, action, memory, fields, user_id, client, caller, transport, dialect, reason)
+        SELECT spaces.name, seq, memories.created_at, 'stored', id, '[]', 'local', client, caller, transport, dialect,
+            NULL
         FROM memories
+        JOIN spaces ON spaces.number = memories.space
         WHERE seq BETWEEN :by + :first AND :by + :last
         """,
         values,

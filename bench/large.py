@@ -314,7 +314,7 @@ def recalls(jay: Engine, path: Path, embedder: Embedder) -> dict[str, float]:
     with apsw.Connection(str(path)) as con:
         rows = con.execute(
             """
-            SELECT memories.id, memories.user, memories.category, memories.importance, vectors.vector
+            SELECT memories.id, memories.user_id, memories.category, memories.importance, vectors.vector
             FROM memories CROSS JOIN vectors ON vectors.memory = memories.seq
             """
         ).fetchall()

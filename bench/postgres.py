@@ -108,10 +108,16 @@ def batches(data: Data, count: int, size: int = 1_000) -> Iterator[tuple[list[tu
             new = memory(seq, text, minute=LAST_MINUTE - count + seq)  # so that however few reach the last day
             row = row_of(new, space=0, user=0, conversation=None)
             space = "project" if seq % 101 == 5 else "default"
-            row |= {"seq": seq, "space": space, "user": new.context.user_id, "session": None}
-            row |= {"conversation": f"c{seq % 499}"}
+            row |= {"seq": seq, "space": space, "user_id": new.context.user_id}
+            row |= {"conversation_id": f"c{seq % 499}"}
             row |= {"accessed_at": row["created_at"], "access_count": 0, "text_version": 1, "parts": 1}
-            row |= {"category_agreed": None, "repeat": 0, "final": 0, "fingerprint": text.encode()[:32]}
+            row |= {
+                "category_agreed": None,
+                "repeat": 0,
+                "final": 0,
+                "fingerprint": text.encode()[:32],
+                "former_also": "[]",
+            }
             memories.append(tuple(row[name] for name in MEMORY))
             placed.append((space, seq, 0, vectors[place].tobytes()))
         yield memories, placed

@@ -11,7 +11,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-__all__ = ["argon2", "difflib", "futures", "json", "jwt", "logging", "numpy", "orjson", "resources", "tomllib", "yaml"]
+__all__ = [
+    "argon2", "ctypes", "difflib", "futures", "json", "jwt", "logging", "numpy", "orjson", "resources", "tomllib",
+    "yaml",
+]  # fmt: skip
 
 Kind = TypeVar("Kind")
 
@@ -42,6 +45,7 @@ class Part(Generic[Kind]):
 
 
 if TYPE_CHECKING:
+    import ctypes
     import difflib
     import json
     import logging
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
     import orjson
     import yaml
 else:
-    argon2, difflib, json, jwt, logging, numpy, orjson, tomllib, yaml = map(
-        LazyModule, ["argon2", "difflib", "json", "jwt", "logging", "numpy", "orjson", "tomllib", "yaml"]
+    argon2, ctypes, difflib, json, jwt, logging, numpy, orjson, tomllib, yaml = map(
+        LazyModule, ["argon2", "ctypes", "difflib", "json", "jwt", "logging", "numpy", "orjson", "tomllib", "yaml"]
     )
     futures, resources = LazyModule("concurrent.futures"), LazyModule("importlib.resources")

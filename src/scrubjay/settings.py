@@ -48,6 +48,10 @@ class Settings:
         "auto",
         "A second model, for other languages than English: auto (once such a text is stored), on or off.",
     )
+    lend_model: bool = setting(
+        True,
+        "Let this user's processes on one home share one loaded model, over a socket in the home: on or off.",
+    )
     space: str = setting(
         "",
         "The space that is written to, and the first among those that are read; auto names it after the current "
@@ -114,6 +118,9 @@ class Settings:
     )
     host: str = setting("127.0.0.1", "Address that the HTTP server listens on.")
     port: int = setting(8377, "Port that the HTTP server listens on.")
+    workers: str = setting(
+        "1", "Processes that serve the HTTP server's port together: a number, or auto for one per core."
+    )
     allowed_hosts: str = setting("", "Additional host names that the HTTP server answers to, comma-separated.")
     origins: str = setting(
         "", "Other origins whose pages may use the HTTP server, e.g. https://app.example, comma-separated."

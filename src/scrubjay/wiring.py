@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from scrubjay.archives import folder as archives
     from scrubjay.archives.base import Objects
     from scrubjay.embedders import catalogue, download, hashing, remote
+    from scrubjay.embedders import lending as lenders
     from scrubjay.embedders import local as models
     from scrubjay.embedders.base import Embedder
+    from scrubjay.embedders.lending import Lending
     from scrubjay.engine import parts
     from scrubjay.engine.archive import prices
     from scrubjay.engine.engine import Engine
@@ -46,8 +49,8 @@ if TYPE_CHECKING:
     from scrubjay.values.memory import Prompt
 else:
     archives, openai, registry = modules("scrubjay", "archives.folder providers.openai folders.registry")
-    models, catalogue, download, hashing, remote = modules(
-        "scrubjay.embedders", "local catalogue download hashing remote"
+    catalogue, download, hashing, lenders, models, remote = modules(
+        "scrubjay.embedders", "catalogue download hashing lending local remote"
     )
     parts, prices, local = modules("scrubjay.engine", "parts archive.prices sync.local")
     remote_keys, peer = modules("scrubjay.remote", "keys peer")
@@ -55,9 +58,12 @@ else:
     backups, sqlite_copying, salvage, sqlite_store = modules("scrubjay.stores.sqlite", "backup copying salvage store")
 
 
-def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engine:
-    """The engine of these settings, bound to the local owner."""
-    second = open_second(settings) if embedder is None else None
+def open_engine(settings: Settings, *, embedder: Embedder | None = None, borrows: bool = True) -> Engine:
+    """The engine of these settings, bound to the local owner. Who does not borrow loads the model itself."""
+    lending = lenders.Lending(
+        settings.home if settings.lend_model and sys.platform != "win32" else None, borrows=borrows
+    )
+    second = open_second(settings, lending) if embedder is None else None
     shared = parts.Parts(
         open_store(
             settings.store,
@@ -65,7 +71,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
             pool_size=settings.pool_size,
             statement_seconds=settings.statement_timeout,
         ),
-        embedder or open_embedder(settings),
+        embedder or open_embedder(settings, lending),
         caller=Caller(user=settings.user),
         spaces=(current_space(settings.space, here(settings)),),
         only=settings.only,
@@ -96,6 +102,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         least_similarity=settings.least_similarity,
         registry=open_registry(settings, here(settings)),
         suggestions=Suggestions(settings.home),
+        lending=lending,
     )
     return shared.owner
 
@@ -288,8 +295,8 @@ def endpoints_of(setting: str) -> dict[str, str]:
     return {name: url for name, _, url in pairs}
 
 
-def open_embedder(settings: Settings) -> Embedder | None:
-    """The chosen model, not yet loaded; None to search by words only."""
+def open_embedder(settings: Settings, lending: Lending | None = None) -> Embedder | None:
+    """The chosen model, not yet loaded; None to search by words only. One of this machine may be lent and borrowed."""
     name = settings.embedder
     if name == "none":
         return None
@@ -302,10 +309,11 @@ def open_embedder(settings: Settings) -> Embedder | None:
             )
         return remote.RemoteEmbedder(settings.remote_url, settings.remote_model, key=settings.remote_key)
     try:
-        return models.LocalEmbedder(catalogue.find(name), settings.models)
+        model = models.LocalEmbedder(catalogue.find(name), settings.models)
     except ModelMissing as error:  # the user's own folder is missing: search by words until it appears
         logging.getLogger(__name__).warning("%s Searching by words only.", error.message)
         return None
+    return model if lending is None else lending.shared(model)
 
 
 def open_provider(settings: Settings) -> Provider | None:
@@ -334,7 +342,7 @@ class LazyProvider:
             self._provider.close()
 
 
-def open_second(settings: Settings) -> Embedder | None:
+def open_second(settings: Settings, lending: Lending | None = None) -> Embedder | None:
     """The model for other languages, not yet loaded, if one stands beside the chosen one: by itself only beside an
     English one of ours."""
     if settings.languages == "off" or settings.embedder == "none":
@@ -342,7 +350,8 @@ def open_second(settings: Settings) -> Embedder | None:
     chosen = settings.embedder
     if chosen == catalogue.LANGUAGES or (settings.languages == "auto" and chosen not in catalogue.ENGLISH):
         return None
-    return models.LocalEmbedder(catalogue.CATALOGUE[catalogue.LANGUAGES], settings.models)
+    model = models.LocalEmbedder(catalogue.CATALOGUE[catalogue.LANGUAGES], settings.models)
+    return model if lending is None else lending.shared(model)
 
 
 def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:

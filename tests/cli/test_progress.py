@@ -49,7 +49,7 @@ def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, run, tmp_path):
     run("import", str(file), "--embed", "later")
 
     piped = run("doctor", "--rebuild")
-    run("import", "-", "--embed", "later", stdin=file.read_bytes())
+    run("import", "-", "--embed", "later", stdin=file.read_bytes().replace(b"Fact", b"Event"))
     shown = terminal("doctor", "--rebuild").out
 
     assert "Rebuilding words " in shown

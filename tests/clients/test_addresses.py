@@ -65,6 +65,15 @@ def test_a_server_without_keys_is_visited_and_written_as_each_client_has_it(call
         assert "nothing to change" in call("install", name, "--url", server).err
 
 
+def test_what_a_client_of_a_server_needs_is_printed_as_it_is_written(call, place, server):
+    call("install", "gemini", "--url", server)
+
+    printed = call("config", "gemini", "--url", server)
+
+    assert json.loads(printed.out)["mcpServers"]["scrubjay"] == written("gemini")
+    assert "takes no address" in call("config", "claude-desktop", "--url", server).err
+
+
 def test_a_key_is_named_and_never_written(call, place, key, server, monkeypatch):
     monkeypatch.setenv(KEY, key)
     for name in KEYED:

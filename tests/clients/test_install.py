@@ -84,6 +84,10 @@ def test_removing_leaves_nothing_of_what_install_created(client, call, place):
         ("cursor", {"mcp.json": "{\n  // nothing yet\n}\n", "hooks.json": '{"version": 1}'}),
         ("cursor", {"mcp.json": "", "hooks.json": "{}"}),
         ("codex", {"config.toml": "[mcp_servers]\n", "hooks.json": '{"hooks": {}}'}),
+        ("codex", {"config.toml": "a = 1", "hooks.json": '{\n  "hooks": {\n  }\n}', "AGENTS.md": "Be brief."}),
+        ("codex", {"config.toml": "[t]\r\nb = 1", "hooks.json": "\n", "AGENTS.md": "Be brief.\n\n"}),
+        ("cursor", {"mcp.json": '{"x": "{}", "mcpServers": {\n}}', "hooks.json": '{"hooks": {\n\n}}'}),
+        ("gemini", {"settings.json": "// only a comment", "GEMINI.md": "a\r\nb"}),
     ],
 )
 def test_removing_leaves_files_as_they_were(call, place, name, files):
@@ -246,7 +250,10 @@ def test_for_a_project_the_files_of_the_repository_are_used(call, place, monkeyp
 
     assert done.code == 0, done.err
     assert {".mcp.json", "CLAUDE.md", ".claude"} <= {one.name for one in place.iterdir()}
-    assert "--space" in json.loads((place / ".mcp.json").read_text())["mcpServers"]["scrubjay"]["args"]
+    entry = json.loads((place / ".mcp.json").read_text())["mcpServers"]["scrubjay"]
+    assert (entry["command"], entry["args"]) == ("scrubjay", ["mcp", "--dialect", "scrubjay", "--space", "auto"])
+    assert str(place) not in (place / ".claude" / "settings.json").read_text()
+    assert "does not name" in done.err, "the home of this machine is not written into what others share"
     assert "name: scrubjay" in (place / ".claude" / "skills" / "scrubjay" / "SKILL.md").read_text("utf-8")
     assert not (Path.home() / ".claude.json").exists()
 
@@ -324,35 +331,66 @@ def test_without_a_name_and_a_terminal_it_lists_what_it_found(call, place):
 
     assert done.code == 2
     assert "cursor" in done.err
+    assert "--all" in done.err
 
 
-def test_at_a_terminal_it_asks_for_each_client_that_it_finds(terminal, place, environment, monkeypatch):
-    environment["PATH"] = "/usr/bin:/bin"
+@pytest.mark.parametrize("option", ["--all", "--yes"])
+def test_without_names_all_that_are_found_can_be_connected_looked_at_and_disconnected(call, place, option):
     for name in (".cursor", ".gemini"):
         (Path.home() / name).mkdir(parents=True)
-    monkeypatch.setenv("PATH", environment["PATH"])
-    expected = [client for client in CLIENTS.values() if client.found()]
 
-    keys = "".join("n\n" if client.name == "cursor" else "\n" for client in expected)
-    done = terminal("install", keys=f"{keys}y\n")
+    assert "+++" in call("install", "--dry-run").out
+    assert everything_below(Path.home() / ".cursor") == {}
+    assert call("install", option).code == 0
+    for file in (".cursor/mcp.json", ".gemini/settings.json"):
+        assert "scrubjay" in (Path.home() / file).read_text()
+        assert "hook" not in (Path.home() / file).read_text()
+    assert call("install", "--remove").code == 0
+    assert everything_below(Path.home()) == {}
+
+
+def found_in(environment, monkeypatch, *folders):
+    """The clients that a machine with these folders has."""
+    environment["PATH"] = "/usr/bin:/bin"
+    for name in folders:
+        (Path.home() / name).mkdir(parents=True)
+    monkeypatch.setenv("PATH", environment["PATH"])
+    return [client for client in CLIENTS.values() if client.found()]
+
+
+def test_at_a_terminal_it_asks_once_which_of_those_that_it_finds(terminal, place, environment, monkeypatch):
+    found = found_in(environment, monkeypatch, ".cursor", ".gemini")
+    gemini = 1 + [client.name for client in found].index("gemini")
+
+    done = terminal("install", keys=f"99\n{gemini}\ny\n")
 
     assert done.code == 0, done.out
-    assert re.findall(r"Connect ([^?]+)\? \[Y/n\]", done.out) == [client.title for client in expected]
-    assert re.findall(r"Add hooks to ([^:]+):", done.out.replace("\n", "")) == [
-        " and ".join(client.title for client in expected if client.hooks is not None and client.name != "cursor")
-    ]
+    assert re.findall(r"^ +\d+  (.+)$", done.out, re.MULTILINE) == [client.title for client in found]
+    assert "99 is none of them" in done.out
+    assert "Add hooks to Gemini CLI:" in done.out
     assert "hook prompt" in (Path.home() / ".gemini" / "settings.json").read_text()
     assert "Gemini CLI: changed" in done.out
     assert "Connected to scrubjay" in done.out
     assert not (Path.home() / ".cursor" / "mcp.json").exists()
-    assert "Disconnect Gemini CLI?" in terminal("install", "--remove", keys="\n" * len(expected)).out
+    assert "Gemini CLI: changed" in terminal("install", "--remove", keys="\n").out
     assert not (Path.home() / ".gemini" / "settings.json").exists()
 
 
-def test_at_a_terminal_saying_no_to_all_changes_nothing(terminal, place):
+def test_at_a_terminal_all_and_yes_ask_nothing(terminal, place, environment, monkeypatch):
+    found_in(environment, monkeypatch, ".cursor")
+
+    done = terminal("install", "--all", "--yes")
+
+    assert done.code == 0, done.out
+    assert "Which of them" not in done.out
+    assert "Add hooks" not in done.out
+    assert "scrubjay" in (Path.home() / ".cursor" / "mcp.json").read_text()
+
+
+def test_at_a_terminal_choosing_none_changes_nothing(terminal, place):
     (Path.home() / ".cursor").mkdir(parents=True)
 
-    done = terminal("install", keys="n\n" * len(CLIENTS))
+    done = terminal("install", keys="none\n")
 
     assert done.code == 0, done.out
     assert "changed" not in done.out

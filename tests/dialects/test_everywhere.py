@@ -304,7 +304,9 @@ def test_a_member_is_hinted_at_its_own_spaces_only(jay, model):
     for space in ("alpha", "gamma"):
         jay.bound_to(spaces=(space,), only=False).store(FACT)
     alice = jay.bound_to(
-        caller=Caller(user="alice", role=Role.MEMBER, spaces=frozenset({"alpha", "beta"})), spaces=("beta",)
+        caller=Caller(user="alice", role=Role.MEMBER, spaces=frozenset({"alpha", "beta"})),
+        spaces=("beta",),
+        only=False,
     )
 
     stored = alice.store(FACT)

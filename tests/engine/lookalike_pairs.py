@@ -14,9 +14,15 @@ DENIED = [
     ("The office has a canteen", "The office has no canteen"),
     ("The user eats meat", "The user never eats meat"),
     ("The build server has a GPU", "The build server has no GPU"),
+    ("User works as a nurse", "User is no longer a nurse"),
+    ("User is a smoker", "User no longer smokes"),
+    ("The team lead is Tom", "Tom is not the team lead any more"),
+    ("User is fluent in Polish", "User does not speak Polish any longer"),
+    ("The office is in Berlin", "The office is no longer in Berlin"),
+    ("User has two dogs", "User has no dogs anymore"),
 ]
 
-# A denial of another thing, in either order.
+# A denial of another thing, whichever was said first.
 ANOTHER_DENIED = [
     ("User is allergic to penicillin", "User is not allergic to peanuts"),
     ("User is allergic to bees", "User is not allergic to cats"),
@@ -40,6 +46,22 @@ ANOTHER_DENIED = [
     ("Patient tolerates ibuprofen", "Patient does not tolerate aspirin"),
     ("User takes vitamin D", "User does not take magnesium"),
     ("User subscribes to the Times", "User doesn't subscribe to the Guardian"),
+    ("Ben is allergic to nuts", "Ben has no allergy to eggs"),
+    ("User is allergic to penicillin", "User does not have a peanut allergy"),
+    ("The invoice is for Acme", "The invoice is not for Globex"),
+    ("There is a cafeteria in building 7", "There is no cafeteria in building 5"),
+    ("User is a developer", "User is not a nurse"),
+    ("The office is in Frankfurt", "The office is not in Berlin"),
+    ("The team lead is Claire", "The team lead is not Tom"),
+    ("User is vegetarian on weekdays", "User is not vegan"),
+    ("Lena's exam is on Friday", "Lena's exam is not on Tuesday"),
+    ("User keeps chickens", "User does not keep goats"),
+    ("User eats pork", "User never eats beef"),
+    ("Maria speaks fluent Portuguese", "Maria cannot speak Spanish"),
+    ("User keeps bees", "User keeps no ducks"),
+    ("I am allergic to penicillin", "I'm not allergic to peanuts"),
+    ("Cheques are not accepted", "Card payments are accepted"),
+    ("User was diagnosed with asthma", "User was not diagnosed with diabetes"),
 ]
 
 # What was denied is so now.

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from scrubjay.hooks import listening, log
-from scrubjay.hooks.asking import address, ask, sockets
+from scrubjay.hooks.asking import ask
 from scrubjay.hooks.checkpoint import Session
 from scrubjay.hooks.listening import listen
 from scrubjay.hooks.run import LATE, Hook
+from scrubjay.machine.local_sockets import address, sockets
 from scrubjay.machine.projects import project_space
 from scrubjay.settings import load
 
@@ -265,7 +266,7 @@ def test_a_link_that_leads_nowhere_does_not_hide_a_server(home):
 def test_a_caller_that_sends_a_byte_now_and_then_does_not_hold_a_server_up(open_engine, tmp_path):
     """All of a line has to come in time, not each piece of it."""
     pause = threading.Event()
-    close = listen(load(home=tmp_path, embedder="none"), open_engine)
+    close = listen(load(home=tmp_path, embedder="none"), open_engine())
     [place] = sockets(tmp_path)
     with socket.socket(socket.AF_UNIX) as slow, address(place) as name:
         slow.connect(name)
@@ -436,7 +437,7 @@ def test_what_another_agent_said_is_not_the_users(tmp_path):
     assert Session(str(transcript)).sentences() == ["Always run the linter before a commit."]
 
 
-def test_a_hook_that_comes_while_a_server_begins_to_listen_does_not_take_it_for_dead(home, monkeypatch):
+def test_a_hook_that_comes_while_a_server_begins_to_listen_does_not_take_it_for_dead(home, open_engine, monkeypatch):
     """Clients start a server and a session's first hook at the same time."""
     home.mkdir()
 
@@ -446,7 +447,7 @@ def test_a_hook_that_comes_while_a_server_begins_to_listen_does_not_take_it_for_
             super().listen(*backlog)
 
     monkeypatch.setattr(listening.socket, "socket", Asked)
-    close = listen(load(home=home, embedder="none"), lambda: None)
+    close = listen(load(home=home, embedder="none"), open_engine())
 
     assert [path.name for path in sockets(home)] == [f"{os.getpid()}.sock"]
     close()

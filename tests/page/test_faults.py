@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 
@@ -9,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.servers.http.connect_texts import KEY_HEADER, claude_code_http, mcp_servers_http, vscode_http
+from scrubjay.servers.http.connect_texts import KEY_HEADER, claude_code_http
 from tests.page.conftest import Server, Site
 from tests.page.world import LONG, MEMORIES, REPEATED, World
 
@@ -349,6 +350,10 @@ def test_the_edit_box_is_as_high_as_its_text(world, look):
 # --- the beginning ---------------------------------------------------------------------------------------------------
 
 
+def over_http(table, url, **more):
+    return json.dumps({table: {"scrubjay": {"type": "http", "url": url, **more}}}, indent=2)
+
+
 def test_an_empty_page_says_how_to_connect_a_client(site, look):
     looking = look(site, permissions=["clipboard-read", "clipboard-write"])
     page = looking.settled("")
@@ -356,8 +361,8 @@ def test_an_empty_page_says_how_to_connect_a_client(site, look):
     url = f"{site.url}/mcp"
     for client, text in (
         ("Claude Code", claude_code_http(url)),
-        ("Cursor", mcp_servers_http(url)),
-        ("VS Code", vscode_http(url)),
+        ("Cursor", over_http("mcpServers", url)),
+        ("VS Code", over_http("servers", url)),
     ):
         page.get_by_role("button", name=f"Copy for {client}").click()
         page.wait_for_function("text => navigator.clipboard.readText().then(copied => copied === text)", arg=text)
@@ -382,8 +387,8 @@ def test_where_keys_are_needed_the_texts_to_paste_have_a_place_for_one(serve, lo
     url = f"{site.url}/mcp"
     for client, text in (
         ("Claude Code", claude_code_http(url, KEY_HEADER)),
-        ("Cursor", mcp_servers_http(url, KEY_HEADER)),
-        ("VS Code", vscode_http(url, KEY_HEADER)),
+        ("Cursor", over_http("mcpServers", url, headers=KEY_HEADER)),
+        ("VS Code", over_http("servers", url, headers=KEY_HEADER)),
     ):
         expect(page.get_by_label(f"Settings for {client}")).to_have_text(text)
 

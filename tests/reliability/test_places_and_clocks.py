@@ -103,7 +103,7 @@ def test_a_filter_means_the_same_moment_in_every_notation(open_engine, clock, st
 @pytest.mark.parametrize("page", CODE_PAGES)
 def test_text_keeps_every_byte_whatever_the_code_page(tmp_path, page):
     """In through standard input and a server, out as JSON and lines of JSON."""
-    env = CODE_PAGES[page]
+    env = {**CODE_PAGES[page], "SCRUBJAY_SPACE": "default"}  # the command line writes to the space of a project
     scrubjay(tmp_path, "store", "-", input=TEXT, **env)
     with Peer(tmp_path, **env) as peer:
         peer.greet()

@@ -1,10 +1,9 @@
 """Two versions of the program at work on one store: the one before the schema was updated, built from history, and this
-one. Servers are updated one after the other; those that still wait for their turn must go on serving.
+one. What the earlier one acknowledges is kept; what it can no longer do it refuses.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -20,9 +19,8 @@ from typing import Any
 import httpx
 import pytest
 
-import scrubjay
-from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Filter
 from scrubjay.values.times import utc_now
@@ -31,7 +29,7 @@ from tests.servers.peer import environment
 from tests.stores.contract.suite import EVERYTHING
 
 ROOT = Path(__file__).parents[2]
-BEFORE = "29ae7b2"  # the last commit whose program knows PostgreSQL's schema up to 11, and SQLite's up to 9
+BEFORE = "465e9b5"  # whose stores are brought up to date
 PATIENCE = 60.0
 
 
@@ -50,7 +48,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Server:
-    """A server of some version over HTTP, and a client that knows five verbs. It asks one thing at a time: of two calls
+    """A server of some version over HTTP, and a client that knows four verbs. It asks one thing at a time: of two calls
     that end together, the version before may fail one for the reads it has counted.
     """
 
@@ -63,9 +61,6 @@ class Server:
 
     def rewrite(self, id: str, content: str) -> None:
         self._asked("PATCH", f"/memories/{id}", json={"content": content})
-
-    def forget(self, id: str) -> None:
-        self._asked("DELETE", f"/memories/{id}")
 
     def found(self, words: str) -> list[str]:
         hits = self._asked("POST", "/search", json={"query": words})["hits"]
@@ -165,90 +160,35 @@ class Writer(threading.Thread):
         self.join()
 
 
-def understand_each_other(one: Server, other: Server, who: str) -> None:
-    """Whatever the one writes, the other reads and changes."""
-    street, city = one.store(f"{who} lives in Elm Street"), one.store(f"{who} works in Austin")
-    assert f"{who} lives in Elm Street" in other.found(f"{who} Elm Street")
-    other.rewrite(street, f"{who} lives in Oak Street")
-    other.forget(city)
-    assert f"{who} lives in Oak Street" in one.found(f"{who} Oak Street")
-    assert one.listed(who) == other.listed(who) == {street: f"{who} lives in Oak Street"}
-
-
 @pytest.mark.postgres
-def test_servers_of_the_version_before_go_on_serving_while_the_schema_is_updated_and_afterwards(
+def test_what_a_server_of_the_version_before_acknowledges_is_kept_while_the_schema_is_updated_and_afterwards(
     before: Path, tmp_path: Path
 ) -> None:
     with closing(Stores(server_url(), "rolling")) as stores, serving(tmp_path, stores.url, before) as old:
-        understand_each_other(old, old, "Ann")
         writer = Writer(old)
         writer.start()
         try:
             writer.wait_for(10)  # so that its statements are prepared
             with serving(tmp_path, stores.url) as new:
                 writer.wait_for(5)
-                understand_each_other(old, new, "Bob")
-                understand_each_other(new, old, "Cid")
+                mine = new.store("The new one works in Austin")
                 writer.end()
-                assert writer.failed == []
-                assert new.listed("Note") == writer.kept
-                with serving(tmp_path, stores.url, before) as restarted:
-                    understand_each_other(restarted, new, "Dee")
+
+                listed = new.listed("Note")
+                assert writer.kept.items() <= listed.items()
+                assert "The new one works in Austin" in new.found("Austin")
+                new.rewrite(mine, "The new one works in Oslo")
         finally:
             writer.end()
-        understand_each_other(old, old, "Eve")
 
-        assert writer.failed == []
+        with (
+            pytest.raises(AssertionError, match="Update scrubjay on this machine"),
+            serving(tmp_path, stores.url, before),
+        ):
+            pass
         with closing(PostgresStore(stores.url)) as store:
             checkup = store.check(deep=True)
-        assert checkup.schema == postgres_schema.SCHEMA_VERSION
-        assert (checkup.problems, checkup.wrong_hashes) == ((), ())
-
-
-# A plugin for the tests of the version before: each store that they make is expanded at once by the program of today.
-EXPANDED = """
-import os, subprocess, sys
-from urllib.parse import urlencode
-from scrubjay.stores import postgres_schema
-
-made = postgres_schema._migrate
-OPEN = "import sys; from scrubjay.stores.postgres.store import PostgresStore; PostgresStore(sys.argv[1]).close()"
-
-def made_and_expanded(con, schema):
-    made(con, schema)
-    parts = {**con.info.get_parameters(), "password": con.info.password, "host": con.info.host, "schema": schema}
-    asked = ("password", "host", "port", "schema")
-    options = urlencode({name: parts[name] for name in asked if parts.get(name)})
-    url = f"postgresql://{con.info.user}@/{con.info.dbname}?{options}"
-    env = {**os.environ, "PYTHONPATH": os.environ["SOURCES_OF_TODAY"]}
-    subprocess.run([sys.executable, "-c", OPEN, url], check=True, env=env)
-
-postgres_schema._migrate = made_and_expanded
-"""
-
-
-@pytest.mark.long
-@pytest.mark.postgres
-def test_the_version_before_keeps_all_its_promises_on_the_schema_of_today(before: Path, tmp_path: Path) -> None:
-    """Its own tests of what a store promises, with its own program."""
-    (tmp_path / "expanded.py").write_text(EXPANDED)
-    env = {
-        **os.environ,
-        "PYTHONPATH": f"{before}{os.pathsep}{tmp_path}",
-        "SOURCES_OF_TODAY": str(Path(scrubjay.__file__).parents[1]),
-    }
-    tests = ["-p", "expanded", "-p", "no:cacheprovider", "-m", "not long", "tests/stores/test_postgres.py"]
-
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", *tests],
-        cwd=before.parent,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout[-4000:]
+        assert (checkup.schema, checkup.problems, checkup.wrong_hashes) == (SCHEMA_VERSION, (), ())
 
 
 EARLIER_WINDOW = """
@@ -262,13 +202,18 @@ with scrubjay.open(sys.argv[1]) as jay:
         jay.search("Seattle")
     print("ready", flush=True)
     sys.stdin.readline()
-    jay.update(kept.id, content="User lives in Austin")
-    jay.store("Written later")
-    print(*(hit.memory.content for hit in jay.search("Austin")), sep="\\n", flush=True)
+    for work in (
+        lambda: jay.update(kept.id, content="User lives in Austin"),
+        lambda: jay.store("Written later").memory,
+    ):
+        try:
+            print(work().content, flush=True)
+        except scrubjay.Error:
+            print("refused", flush=True)
 """
 
 
-def test_a_window_of_the_version_before_that_has_a_file_open_goes_on_while_the_file_is_updated(
+def test_what_a_window_of_the_version_before_acknowledges_is_kept_when_its_file_was_updated(
     before: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "memories.db"
@@ -282,9 +227,10 @@ def test_a_window_of_the_version_before_that_has_a_file_open_goes_on_while_the_f
     with window:
         assert window.stdout.readline() == "ready\n"
         with closing(SqliteStore(path)) as store:  # which updates it
-            seen, _ = window.communicate("go\n", timeout=PATIENCE)
+            said, _ = window.communicate("go\n", timeout=PATIENCE)
             assert window.returncode == 0
-            assert "User lives in Austin" in seen
             texts = {memory.content for memory in store.list(Filter(), EVERYTHING, now=utc_now())}
+            assert store.check(deep=True).problems == ()
 
-    assert {"User lives in Austin", "Written later"} <= texts
+    assert len(texts) >= 10
+    assert set(said.splitlines()) - {"refused"} <= texts

@@ -4,13 +4,13 @@ contract sends is checked while it is tested (`only_what_citus_takes` in test_po
 from __future__ import annotations
 
 from contextlib import closing
-from importlib.resources import files
 
 import psycopg
 import pytest
 
 from scrubjay.stores.postgres.schema import statements_in
 from scrubjay.stores.postgres.store import PostgresStore
+from scrubjay.stores.scripts import UPGRADED, script_for
 from tests.postgres import Stores, server_url
 from tests.stores.citus_rules import Names, breaches
 
@@ -68,9 +68,9 @@ def test_the_statements_of_a_script_are_sent_one_by_one() -> None:
     assert function.strip().endswith("$$")
 
 
-def test_every_statement_of_every_schema_step_is_whole() -> None:
-    for file in files("scrubjay.stores").joinpath("schema", "postgres").iterdir():
-        for statement in statements_in(file.read_text(encoding="utf-8")):
+def test_every_statement_of_every_script_is_whole() -> None:
+    for version in (0, UPGRADED["postgres"]):
+        for statement in statements_in(script_for("postgres", version)):
             assert statement.count("$$") % 2 == 0
             assert statement.count("(") == statement.count(")"), statement
 

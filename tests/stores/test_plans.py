@@ -221,7 +221,7 @@ class PostgresPlans(PostgresSql):
         with self._connection() as con, con.transaction():
             for way in self.without:
                 con.execute(f"SET LOCAL enable_{way} = off")
-            plan = con.execute(b"EXPLAIN " + rewritten(statement), values).fetchall()
+            plan = con.execute(b"EXPLAIN " + rewritten(statement), {"instant": NOW, **values}).fetchall()
         self.plan = [*getattr(self, "plan", []), *(line for (line,) in plan)]
         return []
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -19,12 +18,11 @@ from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.filters import restricted
-from scrubjay.stores.postgres.in_memory import scopes as postgres_scopes
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Addition, Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.tally import NOTHING, Batch
-from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Match, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight
 from tests.postgres import Stores, server_url
 from tests.stores import citus_rules
 from tests.stores.contract.second_vectors import SECOND
@@ -70,62 +68,12 @@ def store(url: str) -> Iterator[PostgresStore]:
         yield store
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would be read into memory while nobody waits is waited for."""
-    monkeypatch.setattr(PostgresStore, "_soon", PostgresStore._searched)
-
-
-@pytest.fixture
-def by_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No vectors are kept in memory."""
-    monkeypatch.setattr(PostgresStore, "_at_hand", lambda *_: None)
-
-
-T = TypeVar("T")
-
-
-def by_words(found: Candidates) -> list[tuple[str, float]]:
-    return [(found.memories[row], found.word_scores[row]) for row in found.by_words]
-
-
 class TestPostgresStore(StoreContract):
-    """However few memories there are, they are compared by signatures, which follow every change as words do; and with
-    vectors and words in memory, which follow it too, the same is found."""
+    """However few memories there are, they are compared by signatures, which follow every change as words do."""
 
     @pytest.fixture(autouse=True)
-    def both_ways(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def by_signatures(self, store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
-        monkeypatch.setattr(postgres_scopes, "FROM_QUESTION", 1)
-        nearest, at_hand, thread = PostgresStore.nearest, PostgresStore._at_hand, threading.local()
-        monkeypatch.setattr(
-            PostgresStore, "_at_hand", lambda *asked: None if hasattr(thread, "without") else at_hand(*asked)
-        )
-
-        def by_server(find: Callable[..., T], *asked: Any, **options: Any) -> T:
-            thread.without = True
-            try:
-                return find(*asked, **options)
-            finally:
-                del thread.without
-
-        def compared(*asked: Any, **options: Any) -> list[Match]:
-            before, kept = by_server(nearest, *asked, **options), nearest(*asked, **options)
-            if by_server(nearest, *asked, **options) == before:  # otherwise another thread writes
-                assert [memory for memory, _ in kept] == [memory for memory, _ in before]
-                assert [score for _, score in kept] == pytest.approx([score for _, score in before], abs=1e-6)
-            return kept
-
-        candidates = PostgresStore.candidates
-
-        def found(*asked: Any, **options: Any) -> Candidates:
-            before, kept = by_server(candidates, *asked, **options), candidates(*asked, **options)
-            if by_words(by_server(candidates, *asked, **options)) == by_words(before):
-                assert by_words(kept) == by_words(before)
-            return kept
-
-        monkeypatch.setattr(PostgresStore, "nearest", compared)
-        monkeypatch.setattr(PostgresStore, "candidates", found)
         yield
         with closing(PostgresStore(url)) as again, again._reading() as con:
             assert postgres_signatures.wrong(con) == 0
@@ -221,7 +169,6 @@ def test_signatures_that_a_server_of_the_version_before_writes_get_their_levels(
         assert postgres_signatures.wrong(con) == 0
 
 
-@pytest.mark.usefixtures("by_the_server")
 def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a model's are: most of their numbers have one sign in nearly all of them."""
     monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
@@ -242,7 +189,6 @@ def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, mo
     assert found > 135  # of 200; by the signs alone it is 106
 
 
-@pytest.mark.usefixtures("by_the_server")
 @pytest.mark.parametrize("model", [None, SECOND])
 def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, model: str | None
@@ -276,7 +222,6 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
         assert not postgres_vectors.indexed(con, DIMENSION, own.name)
 
 
-@pytest.mark.usefixtures("by_the_server")
 def test_signatures_find_what_comparing_every_vector_finds(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,7 +247,6 @@ def test_signatures_find_what_comparing_every_vector_finds(
         assert sum(shares) / len(shares) >= 0.95, wanted
 
 
-@pytest.mark.usefixtures("by_the_server")
 def test_how_many_memories_are_meant_is_asked_once_in_a_while(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,27 +266,14 @@ def test_how_many_memories_are_meant_is_asked_once_in_a_while(
     assert len(estimates) == 5
 
 
-def test_of_many_new_memories_each_is_named_to_those_who_keep_them_in_memory(store: PostgresStore) -> None:
-    """A statement that changes more than a hundred names none, and they would read everything again."""
+def test_many_new_memories_are_whole_with_their_words_and_signatures(store: PostgresStore) -> None:
     new = [some(f"Note {number} " + "about the garden " * 40) for number in range(150)]
-    with store._reading() as con:
-        [(before,)] = con.execute("SELECT coalesce(max(number), 0) FROM changed_memories")
     with store.writing() as tx:
         tx.put_new(
             [Addition(memory=one, fingerprint=one.id.encode(), vectors=[unit(0), unit(1)], parts=3) for one in new]
         )
 
-    with store._reading() as con:
-        [(named, unnamed)] = con.execute(
-            """
-            SELECT count(DISTINCT memory), count(*) FILTER (WHERE memory IS NULL)
-            FROM changed_memories
-            WHERE number > %s
-            """,
-            (before,),
-        )
     checkup = store.check(deep=True)
-    assert (named, unnamed) == (150, 0)
     assert (checkup.problems, checkup.with_vectors, checkup.pending) == ((), 0, 150)
 
 

@@ -125,12 +125,6 @@ def as_before(path: Path, *, with_index: bool = False) -> list[Memory]:
                     insert = f"INSERT INTO {table} (memory, part, vector{columns}) VALUES (?, 0, ?{values})"
                     tx._con.execute(insert, (seq, blob))
             vec1.mirror_rewritten(tx._con, [memory.seq for memory in written])
-            tx._con.execute("DROP INDEX whole_vectors")
-            tx._con.execute("DROP INDEX whole_second_vectors")
-            tx._con.execute("DROP TRIGGER memories_counted")  # 0019 makes it again, with the column that it looks at
-            tx._con.execute("ALTER TABLE counters DROP COLUMN counted_later")
-            tx._con.execute("CREATE TRIGGER memories_counted AFTER INSERT ON memories BEGIN SELECT 1; END")
-            tx._con.pragma("user_version", 17)
     return written
 
 

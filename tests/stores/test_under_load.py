@@ -57,15 +57,15 @@ def opened(place: str, *, cached: bool) -> Store:
 
     store = PostgresStore(place, timeout_seconds=SECONDS)
     if not cached:
-        store._at_hand = lambda *_: None  # type: ignore[method-assign]
+        store._extent = lambda *_: (0.0, 0)  # type: ignore[method-assign] -- every vector is compared
     return store
 
 
-def last_change(store: Any) -> int:
+def last_change(store: Any) -> object:
     with store._reading() as con:
         if isinstance(store, SqliteStore):
-            return int(con.execute("SELECT change FROM counters").get)
-        return int(con.execute("SELECT coalesce(max(number), 0) FROM changed_memories").fetchone()[0])
+            return con.execute("SELECT change FROM counters").get
+        return con.execute("SELECT pg_current_snapshot()::TEXT").fetchone()
 
 
 def answer(

@@ -1,123 +1,209 @@
-"""A store of every earlier schema is brought up to date with all it holds, also by a program that is killed meanwhile.
+"""A store of 465e9b5 is brought up to date with all it holds, also by a program that is killed meanwhile.
 
-An earlier store is made by the scripts of its time (released ones are never edited) and given the rows of a store of
-today, as far as it has a place for them.
+`earlier/` has such a store of each backend: its program ran `grow` and wrote them.
 """
 
 from __future__ import annotations
 
+import gzip
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import apsw
 import psycopg
 import pytest
-from psycopg import sql
 
-from scrubjay import stores
-from scrubjay.errors import Conflict
+from scrubjay.errors import StorageBusy, StorageError, StorageTooNew
 from scrubjay.stores.postgres import schema as postgres_schema
-from scrubjay.stores.postgres import signatures as postgres_signatures
+from scrubjay.stores.postgres.schema import statements_in
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Store
-from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.promises.statistics import Part
+from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
+from scrubjay.stores.scripts import SCHEMA_VERSION, UPGRADED, script_for
+from scrubjay.stores.sqlite import backup
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight, Status
+from scrubjay.values.memory import (
+    AccessLevel,
+    Act,
+    ActFilter,
+    Audience,
+    BulkOperation,
+    Context,
+    Conversation,
+    Credential,
+    CredentialKind,
+    Filter,
+    Grant,
+    Injection,
+    JobStatus,
+    Kind,
+    LinkKind,
+    Match,
+    Message,
+    Recall,
+    Role,
+    Scope,
+    Session,
+    Sight,
+    Speaker,
+    Status,
+)
 from tests.postgres import Stores, server_url
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
+    EVERY_STATE,
     EVERYTHING,
     NOW,
+    a_job,
     a_link,
+    a_request,
     an_event,
     at_cosine,
     create_spaces,
+    keep,
     later,
     purge,
     put,
+    put_away,
     relate,
     scores,
     some,
     totals,
 )
 
-SCRIPTS = Path(stores.__file__).parent / "schema"
+FOLDER = Path(__file__).parent / "earlier"
 SECONDS = 240
-PATHS_PER_SPACE = {"sqlite": 9, "postgres": 12}  # the last schemas in which a path was one memory's, whoever sees it
-TALKS_OF_NOBODY = {"sqlite": 10, "postgres": 13}  # the last schemas in which conversations had no user
-REASONS_STAYED = {"sqlite": 16, "postgres": 19}  # of memories that had been erased
-WITHOUT_LEVELS = 18  # the last schema of PostgreSQL whose signatures had one bit for each number
-FIRST_DATABASE = 9  # the schema of the first program that could use PostgreSQL
-
-# Tables of the first schema that hold what cannot be made from the others.
-KEPT = (
-    "names", "spaces", "facts", "counters", "memories", "aliases", "tags", "versions", "vectors", "pending", "words",
-    "links", "events",
-)  # fmt: skip
 EVE = Audience("eve", (Scope("default", Sight.OWN), Scope("work", Sight.OWN)))  # bob's is hidden from her
-FACTS = "key IN ('origin', 'model')"
+OTHER = "second-1"
+KEY = Credential(
+    id="k", kind=CredentialKind.KEY, user="bob", role=Role.MEMBER, name="n", created_at=NOW, created_by="ann"
+)
 
 
 def grow(store: Store) -> None:
-    """What every store could hold from the first one on."""
+    """A store's worth of everything; 465e9b5 ran this to make what is in `earlier/`."""
     create_spaces(store, "work")
     first = put(store, some("User lives in Seattle", id="a", tags=("home",)), [at_cosine(0.9)])
     put(store, replace(first, content="User lives in Austin", version=2), [at_cosine(0.8)])
-    bobs = Context(user_id="bob")
-    put(store, some("東京都に住む", id="b", space="work", access_level=AccessLevel.PRIVATE, context=bobs))
+    bobs = Context(user_id="bob", session_id="s1")
+    put(
+        store,
+        some("東京都に住む", id="b", space="work", access_level=AccessLevel.PRIVATE, context=bobs),
+        [at_cosine(0.7)],
+    )
     put(store, some("waits", id="c", context=Context(user_id="eve", conversation_id="c1")), (), parts=2)
     put(store, some("gone", id="d", status=Status.DELETED, recoverable_until=later(9)))
     purge(store, put(store, some("erased", id="e", tags=("secret",))).id)
-    relate(store, a_link("a", "b", score=0.5, reason="why"))
+    chosen = {"reasoning": "It is small", "name": "decision_sqlite"}
+    decision = some("We use SQLite", id="f", kind=Kind.DECISION, topic="storage_engine", detail=chosen)
+    put(store, decision, [at_cosine(0.5), at_cosine(0.4)])
+    again = replace(decision, id="g", content="We use Postgres", detail={"name": "decision_postgres"}, path="inbox/g")
+    put(store, again)
+    away = put(store, some("Universities generalised packed packed", id="h", status=Status.ARCHIVED, tags=("kept",)))
+    put_away(store, away, keep_vectors=True)
+    relate(store, a_link("a", "b", score=0.5, reason="why"), a_link("f", "g", kind=LinkKind.SUPERSEDES))
+    keep(store, a_request(), '{"a": 1}', memories=["a"])
     with store.writing() as tx:
+        for one, cosine in (("a", 0.3), ("b", 0.9)):
+            version = 2 if one == "a" else 1
+            tx.add_vectors(one, version=version, first_part=0, vectors=[at_cosine(cosine)], parts=1, model=OTHER)
+        tx.sync.point("a", supersedes=None, superseded_by=None, valid_until=None, asides=[Aside("supersedes", "d", 3)])
         tx.history.alias("another", "a")
         tx.history.record(an_event(memory="a", fields=("tags",)))
-        tx.history.record(an_event(space="work"))
+        tx.history.record(an_event(space="work", reason="because"))
         tx.history.set_fact("model", "m")
+        tx.history.note_operation(BulkOperation(id="deed_1", action="forget", user="ann", at=NOW, memories=("a", "d")))
+        tx.judge_category("a", agreed=True)
+        tx.count_consolidation("a", sources=2, at=NOW)
+        tx.spaces.number_checkpoint("work", 7)
+        tx.spaces.describe("work", title="Work", description="what is done")
+        tx.callers.add(KEY, b"\0secret")
+        tx.callers.grant([Grant(user="bob", space="work", at=NOW, by="ann")])
+        tx.callers.open_session(Session(credential="k", guard="g", created_at=NOW, expires_at=later(9)), b"\xff")
+        tx.callers.note(Act(at=NOW, user="ann", action="granted", space="work", subject="bob"))
+        tx.conversations.put(Conversation(id="c1", space="work", title="t", created_at=NOW, updated_at=NOW))
+        tx.conversations.add_message("work", "c1", Message(id="m1", role=Speaker.USER, content="hello", created_at=NOW))
+        tx.conversations.inject("work", "c1", Injection(memory="b", active=True, injected_at=NOW))
+        hers = {"user_id": "ann", "access_level": AccessLevel.PRIVATE}
+        tx.conversations.put(Conversation(id="c1", space="default", created_at=NOW, updated_at=NOW, **hers))
+        tx.sync.put_endpoint(Endpoint(name="laptop", url="sqlite:///x", added_at=NOW))
+        tx.sync.hear("a", "b", "default", Heard(3, "p"))
+        tx.sync.note_conflict(SyncConflict(memory="a", endpoint="laptop", policy="manual", at=NOW, ours="{}"))
+        tx.files.put_section("work", "notes", description="what is written")
+        tx.files.keep(["a", "b"])
+        tx.files.in_sync("a", name="inbox/a.md", hash=b"\1" * 32, stamp="1", version=2)
+        tx.files.mirror("work", on=True)
+        tx.jobs.put(a_job(id="job_1", result={"done": 3}, finished_at=later(1), status=JobStatus.COMPLETED))
+        tx.jobs.put(a_job(id="job_2", cancelling=True))
+        tx.archives.announce_objects(["object"], due=later(5))
+    recall = Recall(at=NOW, space="default", user="ann", client="editor", memories=("a",))
+    store.tally.count({"a": 3}, at=later(70), recall=recall)
+    store.flush_reads()
 
 
-def told(store: Store) -> dict[str, object]:
-    """What a caller gets to know of it."""
+def told(store: Store) -> dict[str, Any]:
+    """What a caller gets to know of it, but for ids that are drawn."""
+    everything = Filter(states=EVERY_STATE)
+    words = ("austin", "東京", "sqlite", "universities", "erased", "gone")
+    history, files, talks, sync, callers = store.history, store.files, store.conversations, store.sync, store.callers
+    with store.writing() as tx:
+        result = tx.history.result_of(a_request(), now=NOW)
     return {
-        "memories": store.get(["another", "b", "c", "d", "e"], EVERYTHING),
-        "words": [store.match(word, Filter(), EVERYTHING, now=NOW, limit=9) for word in ("austin", "東京", "seattle")],
+        "memories": [replace(one, origin="") for one in store.get(["another", *"bcdefgh"], EVERYTHING)],
+        "listed": [one.id for one in store.list(everything, EVERYTHING, now=NOW)],
+        "tagged": [one.id for one in store.list(Filter(tags=frozenset({"home"})), EVERYTHING, now=NOW)],
+        "in a conversation": [one.id for one in store.list(Filter(belongs_to="c1"), EVERYTHING, now=NOW)],
+        "on a topic": [one.id for one in store.list(Filter(topic="Storage Engine"), EVERYTHING, now=NOW)],
+        "words": [store.match(word, everything, EVERYTHING, now=NOW, limit=9) for word in words],
         "words as eve sees them": scores(store, "User lives waits 東京", EVE),
-        "meaning": store.nearest(at_cosine(1.0), Filter(), EVERYTHING, now=NOW, limit=9),
-        "versions": store.history.versions("a"),
-        "links": store.history.links(["a"]),
-        "events": [store.history.events(space) for space in ("default", "work")],
-        "totals": totals(store),
+        "meaning": [rounded(store.nearest(at_cosine(1.0), everything, EVERYTHING, now=NOW, limit=9, model=model))
+                    for model in (None, OTHER)],
+        "lacking": store.upkeep.count_lacking_second(OTHER),
         "waiting": store.upkeep.pending(limit=9),
-        "model": store.history.fact("model"),
-        "tagged": store.list(Filter(tags=frozenset({"home"})), EVERYTHING, now=NOW),
+        "versions": [replace(one, id="", memory=replace(one.memory, origin="")) for one in history.versions("a")],
+        "links": [replace(one, origin="") for one in history.links(["a", "f"])],
+        "asides": sync.asides("a"),
+        "events": [history.events(space) for space in ("default", "work")],
+        "recalls": history.recalls("a"),
+        "undone at once": history.bulk_operation("deed_1"),
+        "result": result,
+        "model": history.fact("model"),
+        "totals": replace(totals(store), vector_bytes={}),
+        "activity": store.statistics.activity(Part(), EVERYTHING, since=NOW, until=later(90)),
+        "spaces": [replace(space, created_at=NOW) for space in store.spaces.list()],
+        "callers": (callers.credential("k"), callers.grants(), callers.session(b"\xff"), callers.locked()),
+        "acts": callers.acts(ActFilter(), limit=9),
+        "conversations": [(talks.list(space, EVERYTHING), talks.messages(space, "c1", limit=9),
+                           talks.injections(space, "c1")) for space in ("default", "work")],
+        "sync": (sync.endpoints(), sync.heard("a", "b", "default"), sync.conflicts()),
+        "files": [files.list(space) for space in ("default", "work")],
+        "sections": (files.sections("work"), files.waiting(), files.mirrored("work")),
+        "jobs": [store.jobs.get(id) for id in ("job_1", "job_2")],
+        "archives": [replace(one, id="") for one in store.archives.get(["h"]).values()],
+        "objects": store.archives.objects_due(later(9), 9),
         "problems": store.check(deep=True).problems,
-        "schema": store.check().schema,
-    }
+    }  # fmt: skip
 
 
-def check_paths_per_audience(store: Store) -> None:
+def rounded(found: Iterable[Match]) -> list[tuple[str, float]]:
+    return [(one.memory, round(one.score, 3)) for one in found]
+
+
+def goes_on(store: Store) -> None:
+    """It is changed as any other."""
+    assert put(store, some("written later")).seq == 9
     [known] = store.get(["a"], EVERYTHING)
-    mine = put(store, some("mine", path=known.path, access_level=AccessLevel.PRIVATE))
-    with pytest.raises(Conflict):
-        put(store, some("another", path=known.path))
-
-    assert store.get([mine.id], EVERYTHING)[0].path == known.path
+    put(store, replace(known, content="User lives in Oslo", version=3, path="inbox/oslo"), [at_cosine(0.9)])
+    purge(store, "b")
     assert store.check(deep=True).problems == ()
-
-
-def check_shared_and_nobodys(store: Store) -> None:
-    [talk] = store.conversations.list("default", EVERYTHING)
-
-    assert (talk.id, talk.user_id, talk.access_level) == ("c1", None, AccessLevel.SHARED)
-
-
-def scripts(backend: str, schema: int) -> list[str]:
-    """Those that a program of then knew."""
-    return [script.read_text("utf-8") for script in sorted((SCRIPTS / backend).glob("*.sql"))[:schema]]
 
 
 def killed(work: str, *arguments: object) -> bool:
@@ -132,86 +218,87 @@ def killed(work: str, *arguments: object) -> bool:
 # --- SQLite ---
 
 
-@pytest.fixture(scope="module")
-def today(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("today") / "memories.db"
-    with closing(SqliteStore(path)) as store:
-        grow(store)
+def put_earlier_file(path: Path) -> Path:
+    for left in path.parent.glob(f"{path.name}*"):
+        left.unlink()
+    path.touch(0o600)
+    path.write_bytes(gzip.decompress((FOLDER / "store.db.gz").read_bytes()))
     return path
 
 
-def earlier_file(path: Path, today: Path, schema: int) -> None:
-    path.touch(0o600)
-    with closing(sqlite_file.connect(path)) as con:
-        con.pragma("journal_mode", "WAL")
-        for script in scripts("sqlite", schema):
-            for _ in con.execute(script):
-                pass
-        con.execute("ATTACH ? AS today", (str(today),))
-        for table in (*KEPT, *(["passages"] if _columns(con, "main", "passages") else [])):
-            known = _columns(con, "today", table)
-            shared = ", ".join(f'"{name}"' for name in _columns(con, "main", table) if name in known)
-            rowid = "rowid, " if table == "words" else ""
-            which = FACTS if table == "facts" else "TRUE"
-            con.execute(f"DELETE FROM main.{table} WHERE {which}")
-            con.execute(
-                f"INSERT INTO main.{table} ({rowid}{shared}) SELECT {rowid}{shared} FROM today.{table} WHERE {which}"
-            )
-        con.pragma("application_id", sqlite_file.APPLICATION_ID)
-        con.pragma("user_version", schema)
+@pytest.fixture
+def earlier_file(tmp_path: Path) -> Path:
+    return put_earlier_file(tmp_path / "earlier.db")
 
 
-def _columns(con: apsw.Connection, database: str, table: str) -> list[str]:
-    return [row[1] for row in con.execute(f"PRAGMA {database}.table_info('{table}')")]
+@pytest.fixture(scope="module")
+def of_todays_file(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    with closing(SqliteStore(tmp_path_factory.mktemp("today") / "today.db")) as store:
+        grow(store)
+        return told(store)
 
 
-@pytest.mark.parametrize("schema", range(1, sqlite_file.SCHEMA_VERSION))
-def test_a_file_of_an_earlier_schema_is_brought_up_to_date(schema: int, today: Path, tmp_path: Path) -> None:
-    earlier_file(tmp_path / "memories.db", today, schema)
+def tables_of(path: Path) -> dict[str, list[Any]]:
+    """Columns, indexes and triggers, and what the planner is told of them."""
+    with closing(apsw.Connection(str(path))) as con:
+        rows = con.execute("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'").fetchall()
+        known: dict[str, list[Any]] = {}
+        for name, kind, sql in rows:
+            plain = " ".join(re.sub(r"--[^\n]*", "", sql or "").replace('"', "").split())
+            columns = con.execute("SELECT name, type, [notnull], dflt_value, pk FROM pragma_table_info(?)", (name,))
+            known[name] = columns.fetchall() if kind == "table" else [plain]
+        known["statistics"] = con.execute("SELECT tbl, idx, stat FROM sqlite_stat1 ORDER BY 1, 2").fetchall()
+        return known
 
-    with closing(SqliteStore(tmp_path / "memories.db")) as store, closing(SqliteStore(today)) as expected:
-        assert told(store) == told(expected)
-        assert put(store, some("written later")).seq == 6
+
+def test_a_file_is_brought_up_to_date(earlier_file: Path, of_todays_file: dict[str, Any]) -> None:
+    with closing(SqliteStore(earlier_file)) as store:
+        assert told(store) == of_todays_file
+        assert store.check().schema == SCHEMA_VERSION
+        goes_on(store)
 
 
-def test_a_file_of_before_lets_go_of_paths_that_are_unique_per_space(today: Path, tmp_path: Path) -> None:
-    earlier_file(tmp_path / "memories.db", today, PATHS_PER_SPACE["sqlite"])
+def test_a_file_has_the_same_tables_as_a_new_one(earlier_file: Path, tmp_path: Path) -> None:
+    SqliteStore(earlier_file).close()
+    SqliteStore(tmp_path / "new.db").close()
+
+    assert tables_of(earlier_file) == tables_of(tmp_path / "new.db")
+
+
+def test_a_backup_is_restored_and_brought_up_to_date(
+    earlier_file: Path, tmp_path: Path, of_todays_file: dict[str, Any]
+) -> None:
+    backup.restore(earlier_file, tmp_path / "memories.db")
 
     with closing(SqliteStore(tmp_path / "memories.db")) as store:
-        check_paths_per_audience(store)
+        assert told(store) == of_todays_file
 
 
-def test_a_conversation_in_a_file_of_before_is_shared_and_nobodys(today: Path, tmp_path: Path) -> None:
-    path = tmp_path / "memories.db"
-    earlier_file(path, today, TALKS_OF_NOBODY["sqlite"])
-    with closing(sqlite_file.connect(path)) as con:
-        con.execute("INSERT INTO conversations (space, id, created_at, updated_at) VALUES (1, 'c1', 0, 0)")
+@pytest.mark.parametrize("version", [1, UPGRADED["sqlite"] - 1, UPGRADED["sqlite"] + 1, SCHEMA_VERSION - 1])
+def test_a_file_of_another_schema_is_left_alone_and_says_what_to_do(earlier_file: Path, version: int) -> None:
+    with closing(apsw.Connection(str(earlier_file))) as con:
+        con.pragma("user_version", version)
+    before = earlier_file.read_bytes()
 
-    with closing(SqliteStore(path)) as store:
-        check_shared_and_nobodys(store)
+    with pytest.raises(StorageError, match=f"schema {version}") as raised:
+        SqliteStore(earlier_file)
 
-
-QUOTING = "UPDATE events SET memory = 'e', action = 'updated', reason = 'it said so' WHERE memory = 'a'"
-TOLD_WHY = "UPDATE events SET memory = 'e', action = 'purged', reason = 'on request' WHERE memory IS NULL"
-
-
-def reasons(store: Store) -> list[str | None]:
-    return [event.reason for space in ("default", "work") for event in store.history.events(space)]
+    assert "scrubjay" in str(raised.value.hint)
+    assert earlier_file.read_bytes() == before
 
 
-def test_a_file_of_before_loses_the_reasons_of_what_was_erased(today: Path, tmp_path: Path) -> None:
-    path = tmp_path / "memories.db"
-    earlier_file(path, today, REASONS_STAYED["sqlite"])
-    with closing(sqlite_file.connect(path)) as con:
-        con.execute(QUOTING)
-        con.execute(TOLD_WHY)
+def test_a_program_that_has_a_file_open_is_told_that_a_newer_one_has_changed_it(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "memories.db")) as store:
+        with closing(apsw.Connection(str(tmp_path / "memories.db"))) as con:
+            con.execute("ALTER TABLE memories RENAME COLUMN title TO heading")
+            con.pragma("user_version", SCHEMA_VERSION + 1)
 
-    with closing(SqliteStore(path)) as store:
-        assert reasons(store) == [None, "on request"]
+        with pytest.raises(StorageTooNew):
+            store.get(["a"], EVERYTHING)
 
 
 OPEN_FILE = """
-import apsw, os, sys
+import os, sys
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
 
@@ -238,21 +325,16 @@ SqliteStore(sys.argv[1]).close()
 
 @short_and_long("points", 3, 20)
 def test_a_program_that_is_killed_while_it_updates_a_file_loses_nothing(
-    points: int, today: Path, tmp_path: Path
+    points: int, tmp_path: Path, of_todays_file: dict[str, Any]
 ) -> None:
-    path = tmp_path / "memories.db"
-    statements = sum(script.count(";\n") for script in scripts("sqlite", sqlite_file.SCHEMA_VERSION)[1:])
-    with closing(SqliteStore(today)) as expected:
-        expected_of_it = told(expected)
+    statements = script_for("sqlite", UPGRADED["sqlite"]).count(";\n")
 
     kills = 0
     for point in range(points):
-        for left in tmp_path.glob("memories.db*"):
-            left.unlink()
-        earlier_file(path, today, 1)
+        path = put_earlier_file(tmp_path / "earlier.db")
         kills += killed(OPEN_FILE, path, (point + 1) * statements // (points + 1))
         with closing(SqliteStore(path)) as store:
-            assert told(store) == expected_of_it, point
+            assert told(store) == of_todays_file, point
 
     assert kills == points
 
@@ -260,117 +342,163 @@ def test_a_program_that_is_killed_while_it_updates_a_file_loses_nothing(
 # --- PostgreSQL ---
 
 
-@pytest.fixture(scope="module")
-def todays() -> Iterator[str]:
-    with closing(Stores(server_url(), "today")) as stores:
-        url = stores.empty()
-        with closing(PostgresStore(url)) as store:
-            grow(store)
-        yield url
+def address(schema: str) -> str:
+    return f"{server_url()}{'&' if '?' in server_url() else '?'}schema={schema}"
 
 
 @pytest.fixture
-def earlier(todays: str) -> Iterator[Callable[[int], str]]:
-    """Makes the schema `earlier` as it was once, 0: not at all; gives its address."""
+def admin() -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     with psycopg.connect(server_url(), autocommit=True) as con:
-
-        def make(schema: int) -> str:
-            url = todays.replace("schema=today", "schema=earlier")
-            con.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
-            if not schema:
-                return url
-            con.execute("CREATE SCHEMA earlier")
-            con.execute("SET search_path = earlier, public")
-            for script in scripts("postgres", schema):
-                con.execute(script)
-            con.execute("SET session_replication_role = replica")  # what triggers write is taken over, too
-            for (table,) in con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'earlier'").fetchall():
-                if table not in ("schema_steps", "changed_memories"):  # the server numbers changes itself
-                    _take_over(con, table)
-            con.execute("SET session_replication_role = origin")
-            con.execute("SELECT setval('earlier.arrivals', (SELECT last_value FROM today.arrivals))")
-            _say_the_schema(con, schema)
-            return url
-
-        yield make
-        con.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
+        yield con
 
 
-def _say_the_schema(con: psycopg.Connection[tuple[object, ...]], schema: int) -> None:
-    needed = min(schema, postgres_schema.COUNTED_BY_FACT)
-    con.execute("INSERT INTO facts (key, value) VALUES ('schema', %s)", (str(needed),))
-    for number in range(needed + 1, schema + 1):
-        con.execute("INSERT INTO schema_steps (number) VALUES (%s)", (number,))
+@pytest.fixture
+def make_earlier(admin: psycopg.Connection[tuple[Any, ...]]) -> Iterator[Callable[[], str]]:
+    """Puts the dump back, and gives the store's address."""
+    dump = gzip.decompress((FOLDER / "schema.sql.gz").read_bytes()).decode()
+
+    def make() -> str:
+        admin.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; DROP SCHEMA IF EXISTS earlier CASCADE")
+        with psycopg.connect(server_url()) as con:
+            con.execute(dump.encode())
+        return address("earlier")
+
+    yield make
+    admin.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
 
 
-def _take_over(con: psycopg.Connection[tuple[object, ...]], table: str) -> None:
-    shared = con.execute(
+@pytest.fixture
+def earlier(make_earlier: Callable[[], str]) -> str:
+    return make_earlier()
+
+
+@pytest.fixture(scope="module")
+def of_todays_schema() -> Iterator[dict[str, Any]]:
+    with closing(Stores(server_url(), "today")) as stores, closing(PostgresStore(stores.empty())) as store:
+        grow(store)
+        yield told(store)
+
+
+def shape_of(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> set[str]:
+    """Columns, indexes, triggers, functions and sequences."""
+    found = con.execute(
         """
-        SELECT attname FROM pg_attribute WHERE attrelid = %s::REGCLASS AND attnum > 0 AND NOT attisdropped
-        INTERSECT
-        SELECT attname FROM pg_attribute WHERE attrelid = %s::REGCLASS AND attnum > 0 AND NOT attisdropped
+        SELECT concat_ws(' ', attrelid::REGCLASS, attname, format_type(atttypid, atttypmod), attnotnull, attstorage,
+            attidentity, pg_get_expr(adbin, adrelid), collname)
+        FROM pg_attribute
+        JOIN pg_class ON pg_class.oid = attrelid AND relkind IN ('r', 'S')
+        LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+        LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+        WHERE attnum > 0 AND NOT attisdropped AND relnamespace = %(schema)s::REGNAMESPACE
+        UNION ALL SELECT concat_ws(' ', relname, reloptions::TEXT, relpersistence)
+        FROM pg_class WHERE relnamespace = %(schema)s::REGNAMESPACE
+        UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = %(name)s
+        UNION ALL SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = %(schema)s::REGNAMESPACE
+        UNION ALL SELECT translate(pg_get_triggerdef(pg_trigger.oid), '()', '')
+        FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+        WHERE NOT tgisinternal AND relnamespace = %(schema)s::REGNAMESPACE
+        UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = %(schema)s::REGNAMESPACE
         """,
-        (f"earlier.{table}", f"today.{table}"),
+        {"schema": schema, "name": schema},
     )
-    columns = sql.SQL(", ").join(sql.Identifier(str(name)) for (name,) in shared)
-    here, there = sql.Identifier("earlier", table), sql.Identifier("today", table)
-    which = sql.SQL(FACTS if table == "facts" else "TRUE")
-    con.execute(sql.SQL("DELETE FROM {} WHERE {}").format(here, which))
-    con.execute(sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} WHERE {}").format(here, columns, columns, there, which))
+    return {line.replace(f"{schema}.", "").replace(f"'{schema}'", "") for (line,) in found}
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("schema", range(FIRST_DATABASE, postgres_schema.SCHEMA_VERSION))
-def test_a_database_of_an_earlier_schema_is_brought_up_to_date(
-    schema: int, todays: str, earlier: Callable[[int], str]
+def test_a_database_is_brought_up_to_date(earlier: str, of_todays_schema: dict[str, Any]) -> None:
+    with closing(PostgresStore(earlier)) as store:
+        assert told(store) == of_todays_schema
+        assert store.check().schema == SCHEMA_VERSION
+        goes_on(store)
+
+
+@pytest.mark.postgres
+def test_a_database_has_the_same_tables_as_a_new_one(earlier: str, admin: psycopg.Connection[tuple[Any, ...]]) -> None:
+    PostgresStore(earlier).close()
+    with closing(Stores(server_url(), "today")) as stores:
+        stores.empty()
+
+        assert shape_of(admin, "earlier") == shape_of(admin, "today")
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("version", [10, UPGRADED["postgres"] - 1, UPGRADED["postgres"] + 1, SCHEMA_VERSION - 1])
+def test_a_database_of_another_schema_says_what_to_do(
+    earlier: str, version: int, admin: psycopg.Connection[tuple[Any, ...]]
 ) -> None:
-    url = earlier(schema)
+    admin.execute("DELETE FROM earlier.schema_steps WHERE number > %s", (version,))
+    admin.execute("INSERT INTO earlier.schema_steps (number) VALUES (%s) ON CONFLICT DO NOTHING", (version,))
 
-    with closing(PostgresStore(url)) as store, closing(PostgresStore(todays)) as expected:
-        assert told(store) == told(expected)
-        assert put(store, some("written later")).seq == 6
+    with pytest.raises(StorageError, match=f"schema {version}"):
+        PostgresStore(earlier)
 
-
-@pytest.mark.postgres
-def test_a_database_of_before_gets_the_levels_of_its_vectors(earlier: Callable[[int], str]) -> None:
-    with closing(PostgresStore(earlier(WITHOUT_LEVELS))) as store, store._reading() as con:
-        assert con.execute("SELECT count(levels) FROM signatures").fetchone() == (3,)
-        assert postgres_signatures.wrong(con) == 0
+    assert admin.execute("SELECT max(number) FROM earlier.schema_steps").fetchone() == (version,)
 
 
 @pytest.mark.postgres
-def test_a_database_of_before_loses_the_reasons_of_what_was_erased(earlier: Callable[[int], str]) -> None:
-    url = earlier(REASONS_STAYED["postgres"])
-    with psycopg.connect(server_url(), autocommit=True) as con:
-        con.execute("SET search_path TO earlier")
-        con.execute(QUOTING)
-        con.execute(TOLD_WHY)
+def test_a_database_of_a_newer_scrubjay_is_refused(earlier: str, admin: psycopg.Connection[tuple[Any, ...]]) -> None:
+    PostgresStore(earlier).close()
+    admin.execute("UPDATE earlier.facts SET value = %s WHERE key = 'schema'", (str(SCHEMA_VERSION + 1),))
 
-    with closing(PostgresStore(url)) as store:
-        assert reasons(store) == [None, "on request"]
+    with pytest.raises(StorageTooNew):
+        PostgresStore(earlier)
 
 
 @pytest.mark.postgres
-def test_a_database_of_before_lets_go_of_paths_that_are_unique_per_space(earlier: Callable[[int], str]) -> None:
-    with closing(PostgresStore(earlier(PATHS_PER_SPACE["postgres"]))) as store:
-        check_paths_per_audience(store)
+def test_of_several_servers_that_start_at_once_one_updates_the_database(
+    earlier: str, of_todays_schema: dict[str, Any]
+) -> None:
+    opened: list[PostgresStore] = []
+    starting = [threading.Thread(target=lambda: opened.append(PostgresStore(earlier))) for _ in range(4)]
+    for thread in starting:
+        thread.start()
+    for thread in starting:
+        thread.join()
+
+    assert len(opened) == len(starting)
+    assert told(opened[0]) == of_todays_schema
+    for store in opened:
+        store.close()
 
 
 @pytest.mark.postgres
-def test_a_conversation_in_a_database_of_before_is_shared_and_nobodys(earlier: Callable[[int], str]) -> None:
-    url = earlier(TALKS_OF_NOBODY["postgres"])
-    with psycopg.connect(server_url(), autocommit=True) as con:
-        con.execute(
-            "INSERT INTO earlier.conversations (space, id, created_at, updated_at) VALUES ('default', 'c1', 0, 0)"
-        )
+def test_an_update_keeps_nobody_waiting_behind_a_long_read(
+    earlier: str, admin: psycopg.Connection[tuple[Any, ...]], of_todays_schema: dict[str, Any]
+) -> None:
+    """A backup reads every table in one long transaction; who reads meanwhile must not wait for it."""
+    updating = threading.Thread(target=lambda: PostgresStore(earlier).close())
+    with psycopg.connect(server_url()) as backup:
+        backup.execute("SELECT count(*) FROM earlier.memories")
+        updating.start()
+        while not admin.execute("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted").fetchone():
+            assert updating.is_alive()
+        for _ in range(3):
+            assert admin.execute("SELECT count(*) FROM earlier.memories").fetchone() == (8,)
+        assert updating.is_alive()
+        backup.rollback()
+        updating.join()
 
-    with closing(PostgresStore(url)) as store:
-        check_shared_and_nobodys(store)
+    with closing(PostgresStore(earlier)) as store:
+        assert told(store) == of_todays_schema
+
+
+@pytest.mark.postgres
+def test_an_update_that_never_gets_its_turn_says_so(
+    earlier: str, admin: psycopg.Connection[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_schema, "PATIENCE_SECONDS", 0)
+    with psycopg.connect(server_url()) as backup:
+        backup.execute("SELECT count(*) FROM earlier.memories")
+        with pytest.raises(StorageBusy, match="something holds the store's tables"):
+            PostgresStore(earlier)
+
+    assert admin.execute("SELECT max(number) FROM earlier.schema_steps").fetchone() == (UPGRADED["postgres"],)
 
 
 OPEN_DATABASE = """
 import os, sys
 import psycopg
+from scrubjay.stores.postgres.schema import statements_in
 from scrubjay.stores.postgres.store import PostgresStore
 
 left = int(sys.argv[2])
@@ -386,23 +514,22 @@ def counted(*args, **options):
 psycopg.Connection.execute = counted
 PostgresStore(sys.argv[1]).close()
 """
-BEFORE = 8  # statements that come before the first script
+BEFORE = 14  # statements that come before the script
 
 
 @pytest.mark.postgres
 @short_and_long("points", 2, 10)
 def test_a_program_that_is_killed_while_it_updates_a_database_loses_nothing(
-    points: int, todays: str, earlier: Callable[[int], str]
+    points: int, make_earlier: Callable[[], str], of_todays_schema: dict[str, Any]
 ) -> None:
-    with closing(PostgresStore(todays)) as expected:
-        expected_of_it = told(expected)
+    statements = len(statements_in(script_for("postgres", UPGRADED["postgres"])))
 
     kills = 0
     for point in range(points):
-        url = earlier(FIRST_DATABASE)
-        kills += killed(OPEN_DATABASE, url, BEFORE + point % 4)
+        url = make_earlier()
+        kills += killed(OPEN_DATABASE, url, BEFORE + point * statements // points)
         with closing(PostgresStore(url)) as store:
-            assert told(store) == expected_of_it, point
+            assert told(store) == of_todays_schema, point
 
     assert kills == points
 
@@ -410,13 +537,14 @@ def test_a_program_that_is_killed_while_it_updates_a_database_loses_nothing(
 @pytest.mark.postgres
 @short_and_long("points", 3, 20)
 def test_a_program_that_is_killed_while_it_makes_a_database_leaves_one_that_can_be_used(
-    points: int, earlier: Callable[[int], str]
+    points: int, admin: psycopg.Connection[tuple[Any, ...]]
 ) -> None:
-    statements = BEFORE + 4 * postgres_schema.SCHEMA_VERSION
+    statements = BEFORE + len(statements_in(script_for("postgres", 0)))
 
     for point in range(points):
-        url = earlier(0)
-        assert killed(OPEN_DATABASE, url, point * statements // points)
-        with closing(PostgresStore(url)) as store:
+        admin.execute("DROP SCHEMA IF EXISTS earlier CASCADE")
+        assert killed(OPEN_DATABASE, address("earlier"), point * statements // points)
+        with closing(PostgresStore(address("earlier"))) as store:
             grow(store)
             assert store.check(deep=True).problems == ()
+    admin.execute("DROP SCHEMA IF EXISTS earlier CASCADE")

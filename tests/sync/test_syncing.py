@@ -27,7 +27,7 @@ from scrubjay.errors import (
 )
 from scrubjay.stores.promises.memories import Change, clock_at
 from scrubjay.stores.promises.sync import Erased
-from scrubjay.stores.sqlite.file import SCHEMA_VERSION
+from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.values.memory import (
     AccessLevel,
     Caller,

@@ -88,7 +88,7 @@ SPELT = {
 EXAMPLES = """
 scrubjay store "User moved to Austin" --tag home
 scrubjay search "Where does the user live?"
-claude mcp add scrubjay -- scrubjay mcp --space auto
+claude mcp add scrubjay -- scrubjay mcp --dialect scrubjay --space auto
 """
 
 

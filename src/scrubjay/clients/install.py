@@ -15,7 +15,7 @@ from typing import Any
 from scrubjay.clients import guidance, jsonc, toml_text
 from scrubjay.clients.catalogue import INPUT, PROJECT, USER, Client, place
 from scrubjay.clients.files import Change, contents, copy_of
-from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments, shared_command
+from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments
 from scrubjay.errors import InvalidInput
 from scrubjay.settings import AUTO, Settings
 from scrubjay.values.memory import DEFAULT_SPACE
@@ -41,12 +41,15 @@ class Wanted:
 
 
 def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: Any) -> Wanted:
-    """A coding agent works in the space of its repository unless told otherwise; every other space is read as well."""
-    home = home_arguments(settings)
+    """A coding agent works in the space of its repository unless told otherwise; every other space is read as well.
+
+    A project's file is shared, so neither this machine's path of the program nor its home is written there.
+    """
+    home = [] if scope == PROJECT else home_arguments(settings)
     space = space or settings.space or (AUTO if client.codes else DEFAULT_SPACE)
     arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != DEFAULT_SPACE else []), *home]
     memory = [*(["--space", space] if space != AUTO else []), *home]  # which is what a hook does unasked
-    program = shared_command() if scope == PROJECT else command()
+    program = NAME if scope == PROJECT else command()
     return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
 
 
@@ -81,7 +84,7 @@ def removed(client: Client, want: Wanted) -> list[Change]:
     found = []
     for file, before in texts(edits).items():
         after, original = edited(file, before, edits), contents(copy_of(file))
-        if after != before and is_bare(after) and is_bare(original):
+        if after != before and says_the_same(file, after, original):
             after = original
         changed = file in skills and after is not None and guidance.is_skill(after)  # by the user, but still ours
         restored = original is not None and (after == original or after == edited(file, original, edits))
@@ -116,6 +119,17 @@ def edited(file: Path, text: str | None, edits: list[tuple[Path, Edit]]) -> str 
             hint="Correct it, or paste what `scrubjay config` prints.",
         ) from None
     return text
+
+
+def says_the_same(file: Path, after: str | None, original: str | None) -> bool:
+    """Whether a file differs from what it was before us only in space: a final newline, an empty object over two
+    lines."""
+    if after is None or original is None or (is_bare(after) and is_bare(original)):
+        return is_bare(after) and is_bare(original)
+    if file.suffix not in (".json", ".jsonc"):
+        return after.rstrip() == original.rstrip()
+    kept = ["".join(text.split()).removesuffix("{}") for text in (after, original)]
+    return kept[0] == kept[1] and jsonc.read(after) == jsonc.read(original)
 
 
 def is_bare(text: str | None) -> bool:
@@ -168,7 +182,7 @@ def is_our_input(item: Any) -> bool:
 
 
 def entry_of(client: Client, text: str) -> dict[str, Any] | None:
-    servers = jsonc.read(text).get(client.table) if text.strip() and isinstance(jsonc.read(text), dict) else None
+    servers = jsonc.read(text).get(client.table) if isinstance(jsonc.read(text), dict) else None
     entry = servers.get(NAME) if isinstance(servers, dict) else None
     return entry if isinstance(entry, dict) else None
 
@@ -177,6 +191,8 @@ def without_server(client: Client, want: Wanted, text: str) -> str:
     path, file = (client.table, NAME), server_file(client, want)
     if file.suffix == ".toml":
         return toml_text.remove(text, path)
+    if jsonc.is_blank(text):
+        return text
     original = contents(copy_of(file))
     text = jsonc.remove_items(text, ("inputs",), ours=is_our_input, kept=jsonc.hollow(original, ("inputs",)))
     return jsonc.remove(text, path, kept=jsonc.hollow(original, path))
@@ -210,11 +226,15 @@ def with_hooks(client: Client, want: Wanted, text: str) -> str:
 
 def without_hooks(client: Client, want: Wanted, text: str) -> str:
     assert client.hooks is not None
+    if jsonc.is_blank(text):
+        return text
     [file] = hooks_files(client, want)
     original = contents(copy_of(file))
     for event in client.hooks.events.values():
         path = ("hooks", event)
         text = jsonc.remove_items(text, path, ours=is_ours, kept=jsonc.hollow(original, path))
+    if original and not jsonc.read(text).get("hooks") and "version" not in jsonc.read(original):
+        text = jsonc.remove(text, ("version",))
     return text
 
 

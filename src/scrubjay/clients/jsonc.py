@@ -51,13 +51,21 @@ class Part:
 
 
 def read(text: str) -> Any:
-    """:raises Unreadable: naming line and column"""
-    return parsed(text).value
+    """What the text says; a text without a value is an empty object.
+
+    :raises Unreadable: naming line and column
+    """
+    return {} if is_blank(text) else parsed(text).value
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is no value, but at most comments."""
+    return not SKIPPED.sub("", text, count=1)
 
 
 def put(text: str, path: Path, value: Any) -> str:
     """The text with this value at the path; objects on the way are created."""
-    if not SKIPPED.sub("", text, count=1):
+    if is_blank(text):
         text += ("" if text in ("", "\ufeff") or text.endswith("\n") else "\n") + "{}\n"
     node, rest = deepest(parsed(text), path)
     if not rest:
@@ -74,7 +82,7 @@ def put(text: str, path: Path, value: Any) -> str:
 
 def put_item(text: str, path: Path, value: Any, *, ours: Callable[[Any], bool]) -> str:
     """The text with this value in the list at the path, in the place of the one that is ours or as the last one."""
-    node, rest = deepest(parsed(text), path) if SKIPPED.sub("", text, count=1) else (Node(0), path)
+    node, rest = (Node(0), path) if is_blank(text) else deepest(parsed(text), path)
     if rest:
         return put(text, path, [value])
     if not isinstance(node.value, list):
@@ -121,7 +129,7 @@ def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool], kept: in
 def hollow(text: str | None, path: Path) -> int:
     """How many steps of the path lead to an object or list that is there but empty; 0 if none do."""
     try:
-        value = read(text) if text else None
+        value = read(text or "")
     except Unreadable:
         return 0
     for steps, name in enumerate(path, 1):
@@ -295,8 +303,7 @@ def spliced(text: str, start: int, end: int, new: str) -> str:
 
 def checked(before: str, after: str, expected: Callable[[Any], Any]) -> str:
     """:raises Unreadable: if the text does not say what it should"""
-    wanted = expected(read(before) if SKIPPED.sub("", before, count=1) else {})
-    if read(after) != wanted:
+    if read(after) != expected(read(before)):
         raise Unreadable("its layout is unusual")
     return after
 

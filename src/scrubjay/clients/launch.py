@@ -19,11 +19,6 @@ def command() -> str:
     return str(beside) if beside.exists() else shutil.which(NAME) or NAME
 
 
-def shared_command() -> str:
-    """The same for a file that a team shares: by name where the search path has it, as a path is one machine's."""
-    return NAME if shutil.which(NAME) else command()
-
-
 def home_arguments(settings: Settings) -> list[str]:
     """The options a server needs to use this memory. Clients started from a desktop inherit no shell environment, so
     only the plain defaults can be left out."""

@@ -11,7 +11,11 @@ from collections.abc import Callable, Sequence
 
 from scrubjay.values.vectors import PLAIN, Knots, Vector, interpolate
 
-__all__ = ["Embedder", "Vector"]
+__all__ = ["Embedder", "NotLoaded", "Vector"]
+
+
+class NotLoaded(Exception):
+    """Whoever lent the model is gone: it has to be loaded again, which takes longer than a call waits for a vector."""
 
 
 class Embedder(ABC):
@@ -39,6 +43,7 @@ class Embedder(ABC):
         """One unit vector per stored text (already split), independent of its neighbours in the batch.
 
         :raises EmbeddingError: if the model cannot be loaded or gives no usable numbers
+        :raises NotLoaded: if a borrowed model is gone; `load` finds another one
         """
 
     @abstractmethod
@@ -55,6 +60,10 @@ class Embedder(ABC):
     # Both may do nothing: an embedder without a model has nothing to load or release.
     def load(self, progress: Callable[[str], None] | None = None) -> None:  # noqa: B027
         """Load the model; slow the first time. Embedding does it too, so calling this early only saves the wait."""
+
+    def rest(self) -> bool:
+        """Give the model back if nothing has needed it for long; whether that is so."""
+        return False
 
     def close(self) -> None:  # noqa: B027
         """Release the model."""

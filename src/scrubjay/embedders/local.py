@@ -12,18 +12,22 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import Model, Pooling
 from scrubjay.embedders.networks import Network, Vocabulary, open_network, open_vocabulary
 from scrubjay.embedders.wordpiece import LONGEST_WORD, spans, words
 from scrubjay.errors import EmbeddingError, ModelMissing
+from scrubjay.lazy import futures
+from scrubjay.lazy import numpy as np
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from numpy.typing import NDArray
 
 SPECIALS = 2  # [CLS] and [SEP]
 OVERLAP = 32  # tokens that two neighbouring parts share
@@ -80,7 +84,7 @@ class LocalEmbedder(Embedder):
         nothing holds them any more."""
         with self._lock:
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(BULK_THREADS, thread_name_prefix="embed")
+                self._threads = futures.ThreadPoolExecutor(BULK_THREADS, thread_name_prefix="embed")
             return self._threads
 
     def _ready(self, progress: Callable[[str], None] | None = None) -> tuple[Network, Vocabulary]:

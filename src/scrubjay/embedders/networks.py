@@ -9,18 +9,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scrubjay.embedders.wordpiece import WordPiece
 from scrubjay.errors import EmbeddingError
+from scrubjay.lazy import numpy as np
 
 if TYPE_CHECKING:
     import onnxruntime
+    from numpy.typing import NDArray
 
     from scrubjay.embedders.e5 import E5File
 
-Hidden = NDArray[np.float32]
+    Hidden = NDArray[np.float32]
 
 INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 

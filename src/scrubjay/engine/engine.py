@@ -175,9 +175,9 @@ class Engine:
         """Which spaces have a folder."""
         return None if self.from_files else self.parts.registry
 
-    def warm(self) -> None:
-        """Load the model and start what is done in the background; returns at once."""
-        self.parts.warm()
+    def warm(self, *, model: bool = True) -> None:
+        """Start what is done in the background and load the model, unless it can wait; returns at once."""
+        self.parts.warm(model=model)
         self.write_files()  # what a kill kept from being written
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.embedders.lending import Lending, give_back_memory
 from scrubjay.engine.archive.marks import MarkedObjects
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.jobs import Worker
@@ -72,6 +73,7 @@ class Parts:
         connect: Callable[[Endpoint, bool], Peer] | None = None,
         endpoints: Mapping[str, str] | None = None,
         suggestions: Suggestions | None = None,
+        lending: Lending | None = None,
     ) -> None:
         if secrets in CHECKED:
             from scrubjay.engine.trust import guarded, policy  # else nothing is looked at on its way to a row
@@ -95,6 +97,7 @@ class Parts:
         self.connect = connect  # (endpoint, may be made) -> a place to sync with
         self.endpoints = endpoints or {}  # named in the settings
         self.suggestions = suggestions  # of this machine's hooks
+        self.lending = lending or Lending()
         who = caller or Caller()
         # The engine of the machine's owner: what happens in the background and what people do to files is theirs.
         self.owner = Engine(
@@ -151,14 +154,21 @@ class Parts:
             raise ArchiveUnavailable("No archive is configured.", hint="Set SCRUBJAY_ARCHIVE to a folder.")
         return self.archive
 
-    def warm(self) -> None:
-        """Load the model and see to what waits for it, in the background; returns at once."""
-        self.embedding.warm()
-        self.languages.warm()
+    def warm(self, *, model: bool = True) -> None:
+        """See to what waits, in the background, and load the model there, if wanted; returns at once."""
+        if model:
+            self.embedding.warm()
+            self.languages.warm()
         self.backlog.start()
         self.housekeeper.start()
         self.indexer.start()
         self.worker.start()
+
+    def rest(self) -> None:
+        """Give back the models and what was read into memory, if no text has needed a vector for ten minutes."""
+        if [each for each in (self.embedding, self.languages.embedding) if each.rest()] and not self.lending.lends:
+            self.records.rest()
+            give_back_memory()
 
     def close(self) -> None:
         """Finish what waits for a vector, as far as that is quick, and let go of everything. Twice is fine."""

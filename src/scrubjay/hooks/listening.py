@@ -1,6 +1,11 @@
-"""Lets hooks ask a server that is running: a socket in the home that only its owner can open.
+"""Lets other processes of this user ask a server that is running, on a socket in the home that only its owner can open.
 
-One line of JSON in, one out, one after the other: a hook that has to wait looks by words instead.
+    one line of JSON in ──> "lend": a text's vector, by the model that is loaded here (`embedders/lending.py`)
+                            else: what a hook gives, for the memory that it names
+                        ──> one line of JSON out
+
+Each caller has a thread of its own, so that one that stalls keeps no other waiting. Hooks are answered one after the
+other: one that has to wait looks by words instead.
 """
 
 from __future__ import annotations
@@ -16,66 +21,65 @@ from contextlib import suppress
 
 from scrubjay.engine.engine import Engine
 from scrubjay.hooks.answers import answer
-from scrubjay.hooks.asking import address, received, sockets
+from scrubjay.machine.local_sockets import address, caller, received, remove_dead
 from scrubjay.settings import Settings
 
 log = logging.getLogger(__name__)
-READ_SECONDS = 0.5  # what a hook gets to send its line, and to take the answer
+READ_SECONDS = 0.5  # what a caller gets to send its line, and to take the answer
 
 
-def listen(settings: Settings, engine: Callable[[], Engine]) -> Callable[[], None]:
-    """Answer hooks from now on, in a thread; the result ends it. Without sockets of this kind nothing happens."""
+def listen(settings: Settings, engine: Engine, client: Callable[[], str] = lambda: "unknown") -> Callable[[], None]:
+    """Answer others from now on, in threads; the result ends it. Without sockets of this kind nothing happens.
+
+    `client` says which program this server runs for.
+    """
     if not hasattr(socket, "AF_UNIX"):
         return lambda: None
     path = settings.home / "run" / f"{os.getpid()}.sock"
+    lending = engine.parts.lending
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         for folder in (settings.home, path.parent):  # with PostgreSQL there may be no home so far
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        clean(settings)
-        # By this name hooks find it, and remove it if no one listens there: so it gets its name when someone does.
+        remove_dead(settings.home)
+        # By this name others find it, and remove it if no one listens there: so it gets its name when someone does.
         begun = path.with_suffix(".begun")
         begun.unlink(missing_ok=True)
         with address(begun) as name:
             line.bind(name)
         begun.chmod(0o600)
-        line.listen(8)
+        line.listen(128)
         begun.rename(path)
     except OSError as error:
         line.close()
-        log.warning("Hooks cannot ask this server: %s", error.strerror)
+        log.warning("Hooks cannot ask this server: %s", error.strerror or error)
         return lambda: None
-    threading.Thread(target=serve, args=(line, settings.store, engine), daemon=True).start()
+    lending.listens(path, client)
+    hooks = threading.Lock()
+
+    def answered(asker: socket.socket) -> None:
+        with asker, suppress(Exception):
+            process = caller(asker)
+            question = json.loads(received(asker, time.monotonic() + READ_SECONDS))
+            if "lend" in question:
+                reply = lending.answer(question, process)
+            elif question["store"] == settings.store:  # else another memory in the same home
+                with hooks:
+                    reply = answer(engine, question)
+            asker.settimeout(READ_SECONDS)
+            asker.sendall(json.dumps(reply).encode() + b"\n")
+
+    def serve() -> None:
+        with suppress(OSError):  # closed
+            while True:
+                asker, _ = line.accept()
+                threading.Thread(target=answered, args=(asker,), daemon=True).start()
 
     def close() -> None:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+        lending.stop()
         with suppress(OSError):
             line.shutdown(socket.SHUT_RDWR)
         line.close()
 
+    threading.Thread(target=serve, daemon=True).start()
     return close
-
-
-def clean(settings: Settings) -> None:
-    """Remove what servers left that were killed; our own number may be one of theirs."""
-    for path in sockets(settings.home):
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line, address(path) as name:
-            try:
-                line.settimeout(0.1)
-                line.connect(name)
-            except ConnectionRefusedError:
-                path.unlink()
-
-
-def serve(line: socket.socket, store: str, engine: Callable[[], Engine]) -> None:
-    while True:
-        try:
-            caller, _ = line.accept()
-        except OSError:  # closed
-            return
-        with caller, suppress(Exception):
-            question = json.loads(received(caller, time.monotonic() + READ_SECONDS))
-            caller.settimeout(READ_SECONDS)
-            if question["store"] == store:  # else another memory in the same home
-                caller.sendall(json.dumps(answer(engine(), question)).encode() + b"\n")

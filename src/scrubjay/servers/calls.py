@@ -241,7 +241,7 @@ class Opening:
         with self._lock:
             if self._engine is None:
                 engine = self._open()
-                engine.warm()
+                engine.warm(model=False)  # not before a text must become a vector
                 self._engine = engine
             return self._engine
 

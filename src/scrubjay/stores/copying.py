@@ -40,13 +40,13 @@ class Table:
 
 
 MEMORY = (
-    "seq", "id", "space", "state", "user", "conversation", "session", "kind", "category", "importance", "confidence",
-    "created_at", "updated_at", "accessed_at", "access_count", "expires_at", "valid_from", "valid_until", "verified_at",
-    "deleted_at", "recoverable_until", "version", "text_version", "parts", "category_agreed", "repeat", "hlc", "origin",
-    "final",
-    "status", "source", "access_level", "supersedes", "superseded_by", "client", "caller", "transport", "dialect",
-    "fingerprint", "content_hash", "content_length", "topic", "topic_key", "path", "title", "flags", "tags",
-    "auto_tags", "also", "former_also", "metadata", "detail", "content",
+    "seq", "id", "space", "state", "user_id", "conversation_id", "session_id", "kind", "category", "importance",
+    "confidence", "created_at", "updated_at", "accessed_at", "access_count", "expires_at", "valid_from",
+    "valid_until", "verified_at", "deleted_at", "recoverable_until", "version", "text_version", "parts",
+    "category_agreed", "repeat", "hlc", "origin", "final", "status", "source", "access_level", "supersedes",
+    "superseded_by", "client", "caller", "transport", "dialect", "fingerprint", "content_hash", "content_length",
+    "topic", "topic_key", "path", "title", "flags", "tags", "auto_tags", "also", "former_also", "metadata", "detail",
+    "content",
 )  # fmt: skip
 
 CLOCK = Table("clock", ("clock",))
@@ -58,7 +58,7 @@ TABLES = (
         (
             "id",
             "kind",
-            "user",
+            "user_id",
             "role",
             "spaces",
             "name",
@@ -69,7 +69,7 @@ TABLES = (
             "revoked_at",
         ),
     ),
-    Table("grants", ("user", "space", "at", "by")),
+    Table("grants", ("user_id", "space", "at", "by")),
     Table("sessions", ("secret", "credential", "guard", "created_at", "expires_at")),
     Table("spaces", ("name", "description", "created_at", "events", "checkpoints", "mirrored", "title", "deleted_at")),
     Table("memories", MEMORY),
@@ -79,7 +79,7 @@ TABLES = (
     VECTORS,
     Table("second_vectors", ("space", "memory", "part", "model", "vector")),
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
-    Table("owed", ("memory", "user", "client")),
+    Table("owed", ("memory", "user_id", "client")),
     Table(
         "links",
         ("number", "kind", "source", "target", "score", "state", "given", "reason", "created_at", "hlc", "origin"),
@@ -94,7 +94,7 @@ TABLES = (
             "action",
             "memory",
             "fields",
-            "user",
+            "user_id",
             "client",
             "caller",
             "transport",
@@ -103,8 +103,8 @@ TABLES = (
             "credential",
         ),
     ),
-    Table("recalls", ("number", "at", "space", "user", "client", "memories")),
-    Table("recall_counts", ("space", "user", "hour", "recalls", "memories")),
+    Table("recalls", ("number", "at", "space", "user_id", "client", "memories")),
+    Table("recall_counts", ("space", "user_id", "hour", "recalls", "memories")),
     Table(
         "activity",
         ("space", "part", "hours", "at", "audience", "created", "reads", "consolidations", "consolidated"),
@@ -112,7 +112,7 @@ TABLES = (
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
     Table(
-        "acts", ("number", "at", "user", "action", "space", "subject", "client", "transport", "reason", "credential")
+        "acts", ("number", "at", "user_id", "action", "space", "subject", "client", "transport", "reason", "credential")
     ),
     Table("files", ("space", "memory", "name", "path", "version", "hash", "stamp")),
     Table("outbox", ("space", "memory", "version")),
@@ -123,7 +123,7 @@ TABLES = (
             "number",
             "id",
             "kind",
-            "user",
+            "user_id",
             "role",
             "granted",
             "spaces",
@@ -154,7 +154,7 @@ TABLES = (
     ),
     Table("messages", ("number", "space", "conversation", "id", "role", "content", "reply_to", "created_at")),
     Table("injections", ("number", "space", "conversation", "memory", "active", "injected_at")),
-    Table("deeds", ("id", "action", "user", "at", "reason")),
+    Table("deeds", ("id", "action", "user_id", "at", "reason")),
     Table("deed_memories", ("deed", "memory")),
     Table("endpoints", ("name", "url", "spaces", "added_at", "synced_at")),
     Table("heard", ("speaker", "listener", "space", "number", "proof")),

@@ -6,7 +6,7 @@ The user is not allergic to peanuts, but to bees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from scrubjay.text.tokens import first_clause, stems
@@ -17,6 +17,8 @@ EMPTY = word_set(  # they name no object of a denial
     "any anything anyone anybody anymore more longer all ever every each itself himself herself themselves us me him "
     "them this"
 )
+BEING = word_set("am is are was were isn't aren't wasn't weren't")
+TURNS = word_set("longer anymore more again now yet")
 
 
 def denies(word: str) -> bool:
@@ -25,27 +27,49 @@ def denies(word: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def denied(text: str) -> tuple[str, ...]:
-    """The stems of the verb that the first clause of a text denies and of what follows it; empty if it denies nothing.
+def denied_words(text: str) -> list[str]:
+    """The verb that the first clause of a text denies and what follows it; empty if it denies nothing.
 
     "Has no car" denies having a car, as "does not have a car" does.
     """
     words = first_clause(text)
     place = next((place for place, word in enumerate(words) if denies(word)), None)
     if place is None:
-        return ()
-    begins = place - 1 if words[place] == "no" and place and words[place + 1 : place + 2] != ["longer"] else place + 1
-    return named(words[begins:])
+        return []
+    has_none = words[place] == "no" and place and words[place + 1 : place + 2] != ["longer"]
+    return words[place - 1 if has_none else place + 1 :]
+
+
+def denied(text: str) -> tuple[str, ...]:
+    """The stems of what the first clause of a text denies."""
+    return named(denied_words(text))
 
 
 def denies_another_thing(denying: str, affirming: str) -> bool:
     """Whether a text denies of one thing what the other says of another: "is not allergic to peanuts" beside "is
-    allergic to penicillin"."""
-    what, said = denied(denying), named(first_clause(affirming))
-    if len(what) < 2 or what[0] not in said:
-        return False
-    instead = said[said.index(what[0]) + 1 :][:1]
-    return what[1] not in said and bool(instead) and instead[0] not in what
+    allergic to penicillin", "has no peanut allergy" beside both, "the lead is not Tom" beside "the lead is Claire".
+
+    Where one tells of a change ("no longer", "again"), only what follows the verb counts.
+    """
+    words, others, told = first_clause(denying), first_clause(affirming), denied_words(denying)
+    what, said = named(told), named(others)
+    plain = TURNS.isdisjoint([*words, *others])
+    for place, word in enumerate(told):
+        if not (root := named([word])):
+            continue
+        instead = said[said.index(root[0]) + 1 :][:1] if root[0] in said else ()
+        beside = named(told[place + 1 :])[:1] + (named(told[place - 1 : place]) if place > 1 else ())
+        if instead and instead[0] not in what and not set(beside) <= set(said):
+            return True
+        if not plain:
+            return False
+    return bool(what) and what[0] not in said and is_something(words) == is_something(others) != ()
+
+
+def is_something(words: Sequence[str]) -> tuple[str, ...]:
+    """The stems of what a clause says, or denies, that it is something; empty if its verb is another."""
+    place = next((place for place, word in enumerate(words) if word in BEING), 0)
+    return named(words[:place])
 
 
 def denies_just_that(denying: str, affirming: str) -> bool:

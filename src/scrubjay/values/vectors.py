@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
-Vector = NDArray[np.float32]
+from scrubjay.lazy import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = object  # numpy is not for a window that only waits
 
 PART = 2_000  # characters: within the window of every model in use, whatever its language
 OVERLAP = 100  # so that a word at a cut is complete in one of the two

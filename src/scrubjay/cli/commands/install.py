@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from scrubjay.cli.output import note, print_json
 from scrubjay.cli.session import Session
 from scrubjay.clients.catalogue import CLIENTS, KEY, PROJECT, USER
 from scrubjay.clients.install import installed, removed, rules_files, wanted
-from scrubjay.clients.launch import left_behind
+from scrubjay.clients.launch import home_arguments, left_behind
 from scrubjay.clients.running import is_running
 from scrubjay.clients.trial import connected
 from scrubjay.clients.visit import full_address, visited
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     cls=Command,
     examples="""
     scrubjay install
+    scrubjay install --all --dry-run
     scrubjay install claude-code --hooks --rules
-    scrubjay install cursor --project --space auto
-    scrubjay install codex --dry-run
+    scrubjay install cursor --project
     scrubjay install gemini --remove
     """,
 )
 @click.argument("clients", nargs=-1, metavar="[CLIENT]...", type=click.Choice(list(CLIENTS)))
+@click.option("--all", "every", is_flag=True, help="Every client that is found on this machine.")
+@click.option("--yes", is_flag=True, help="Ask nothing: every client, and hooks only with --hooks.")
 @click.option("--user/--project", "for_user", default=True, help="For all of your projects (default), or this one.")
 @click.option(
     "--hooks/--no-hooks", default=None, help="Also add its hooks: a brief at the start, memories for prompts."
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
 def install(  # noqa: PLR0917 - click passes options by name
     ctx: click.Context,
     clients: tuple[str, ...],
+    every: bool,
+    yes: bool,
     for_user: bool,
     hooks: bool | None,
     rules: bool,
@@ -60,10 +65,10 @@ def install(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Connect Claude Code, Cursor, Codex and other clients on this machine.
 
-    Without a name it lists the clients it finds and asks. A file is changed only where it has to be, after a copy of it
-    was made next to it. With --url, a server that wants a key gets it from the variable SCRUBJAY_KEY: the key itself is
-    written nowhere. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf, opencode,
-    cline.
+    Without a name it lists the clients it finds and asks which. A file is changed only where it has to be, after a copy
+    of it was made next to it. With --url, a server that wants a key gets it from the variable SCRUBJAY_KEY: the key
+    itself is written nowhere. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf,
+    opencode, cline.
     """
     session: Session = ctx.obj
     scope = USER if for_user else PROJECT
@@ -72,9 +77,14 @@ def install(  # noqa: PLR0917 - click passes options by name
     server = there(url, session) if url and not remove else {}
     done = []
     wanted = [CLIENTS[name] for name in clients]
+    asks = not (yes or dry_run or remove or url or clients) and has_terminal()
     if not wanted:
-        wanted = chosen(scope, remove=remove)
-        hooks = hooks if remove or url or hooks is not None else also_hooks(wanted)
+        found = [client for client in CLIENTS.values() if client.found() and scope in client.scopes]
+        if not found:
+            raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
+        wanted = found if every or yes else chosen(found, unasked=dry_run or remove)
+    if asks and hooks is None:
+        hooks = also_hooks(wanted)
     for client in wanted:
         if scope not in client.scopes:
             raise click.UsageError(f"{client.title} has no settings for a project. Leave out --project.")
@@ -103,15 +113,31 @@ def install(  # noqa: PLR0917 - click passes options by name
         ctx.exit(FAILED)
 
 
-def chosen(scope: str, *, remove: bool) -> list[Client]:
-    """The clients of this machine that the user says yes to."""
-    found = [client for client in CLIENTS.values() if client.found() and scope in client.scopes]
-    if not found:
-        raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError(f"Name the clients. Found on this machine: {', '.join(one.name for one in found)}.")
-    asked = "Disconnect" if remove else "Connect"
-    return [client for client in found if click.confirm(f"{asked} {client.title}?", default=True, err=True)]
+def has_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def chosen(found: list[Client], *, unasked: bool) -> list[Client]:
+    """The clients of this machine that the user names; without a terminal all of them, if nothing is connected."""
+    names = [client.name for client in found]
+    if not has_terminal():
+        if unasked:
+            return found
+        raise click.UsageError(f"Name the clients, or say --all. Found on this machine: {', '.join(names)}.")
+    for number, client in enumerate(found, 1):
+        click.echo(f"{number:>3}  {client.title}", err=True)
+
+    def those(answer: str) -> list[Client]:
+        words = answer.lower().replace(",", " ").split()
+        if words in (["all"], ["none"]):
+            return found if words == ["all"] else []
+        numbers = {word: client for number, client in enumerate(found, 1) for word in (str(number), client.name)}
+        if unknown := [word for word in words if word not in numbers]:
+            raise click.UsageError(f"{unknown[0]} is none of them. Give numbers, all or none.")
+        return [client for client in found if client in [numbers[word] for word in words]]
+
+    picked: list[Client] = click.prompt("Which of them", default="all", value_proc=those, err=True)
+    return picked
 
 
 def also_hooks(clients: list[Client]) -> bool:
@@ -142,6 +168,8 @@ def connect(
         where = "all of your projects" if scope == USER else "a project"
         instead = " Run it with --project in a project." if client.project_rules and PROJECT in client.scopes else ""
         note(f"{client.title} has no rules file for {where}.{instead}", session)
+    if scope == PROJECT and not remove and home_arguments(session.settings()):
+        note(f"The project's file is shared, so it does not name {session.settings().home}.", session)
     if dry_run:
         for change in changes:
             if not session.as_json:
@@ -189,6 +217,9 @@ def there(url: str, session: Session) -> dict[str, Any]:
 
 def tried(want: Wanted, session: Session) -> dict[str, Any]:
     """Connect as the client will, and say what it saw."""
+    if want.scope == PROJECT and shutil.which(want.command) is None:
+        note(f"  It starts `{want.command}`, which is not on this machine's search path yet.", session)
+        return {}
     seen = connected([want.command, *want.arguments], folder=str(want.folder))
     if seen.why_not:
         note(f"  But the server did not start: {seen.why_not} `scrubjay doctor` may say why.", session)

@@ -1,6 +1,7 @@
 """The embedder as the engine uses it: loaded in the background, waited for a little, never in a write's way.
 
     down ──warm()──> loading ──> up <──> down (why, until when)
+                        └──<─ a borrowed model is gone, or was given back
 
 A call waits at most `wait_seconds` for its vector, counted from when the model is loaded; for that, the first calls
 wait longer (`LOADING_SECONDS`). One that came too late or failed takes the embedder down: calls that follow answer by
@@ -21,6 +22,7 @@ from math import isfinite
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 
+from scrubjay.embedders.base import NotLoaded
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageError
 from scrubjay.lazy import futures
@@ -48,12 +50,14 @@ AT_A_STRETCH_SECONDS = 0.0005  # for which a bulk load keeps the interpreter whi
 ASIDE_SECONDS = 0.00005  # … and for which it lets others have it: as long as a thread takes to wake
 LOADING_SECONDS = 10.0  # from when loading begins, for which calls wait until the model is loaded
 TRY_AGAIN_SECONDS = 15.0
+TRIES = 3  # to get a vector of a model that is borrowed from others
 LOOK_SECONDS = 5.0  # for which it holds how many memories wait for vectors
 BY_WORDS = "they are found by their words only."
 PAGE = 10  # memories: from a tenth that waits on, one of them is likely to be missing
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
 LOADING = "The embedding model is still loading."
+LOST = "Whoever lends the embedding model is gone, time and again."
 TOO_LATE = "The embedding model did not answer in time."
 LATER = "It is embedded in the background."
 NO_MODEL = "No embedding model is configured; searches use words only."
@@ -139,6 +143,9 @@ class Embedding:
 
         :raises EmbeddingError: if it fails
         """
+        return self._loaded_again(lambda: self._at_leisure(texts))
+
+    def _at_leisure(self, texts: Sequence[str]) -> list[Vector]:
         if self.embedder is None:
             raise ModelMissing("No embedding model is configured.")
         loading = self.warm()
@@ -185,6 +192,13 @@ class Embedding:
             return False
         return True
 
+    def rest(self) -> bool:
+        """Give the model back if nothing has needed it for long; whether that is so."""
+        if self.embedder is None or not self.embedder.rest():
+            return False
+        self._load_anew()
+        return True
+
     def close(self) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
@@ -193,7 +207,24 @@ class Embedding:
         if self.embedder is not None:
             self.embedder.close()
 
+    def _load_anew(self) -> None:
+        with self._lock:
+            if self._loading is not None and self._loading.done():
+                self._loading = None
+
+    def _loaded_again(self, work: Callable[[], Result]) -> Result:
+        """Do this; again if whoever lent the model is gone: each time it is loaded first, here or by another."""
+        for _ in range(TRIES):
+            try:
+                return work()
+            except NotLoaded:
+                self._load_anew()
+        raise EmbeddingError(LOST)
+
     def _in_time(self, work: Callable[[Embedder], Result]) -> Result:
+        return self._loaded_again(lambda: self._once(work))
+
+    def _once(self, work: Callable[[Embedder], Result]) -> Result:
         if self.embedder is None:
             raise ModelMissing("No embedding model is configured.")
         if self._why_down is not None and monotonic() < self._down_until:

@@ -76,6 +76,7 @@ class Housekeeper:
                 self.purge()
                 remove_due(self._engine)
                 self._engine.write_files()  # what a full disk or another process kept from being written
+                self._engine.parts.rest()
             except Error as error:  # the store is busy or away; the next round tries again
                 logging.getLogger(__name__).info("the purge could not run: %s", error.message)
             self._closing.wait(PAUSE_SECONDS)

@@ -54,9 +54,11 @@ from scrubjay.servers.http.docs import docs
 from scrubjay.servers.http.forwarded import Forwarded, Network, networks
 from scrubjay.servers.http.guard import MAX_BODY_BYTES, Guard, Refusal, StoppedReading, failure, origins_in
 from scrubjay.servers.http.metrics import Metrics
+from scrubjay.servers.http.one_site import OneSite
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.servers.http.openapi import description
 from scrubjay.servers.http.page import page_routes
+from scrubjay.servers.http.processes import Worker, bound
 from scrubjay.servers.http.rate_limits import Limits, SharedWindows
 from scrubjay.servers.http.rest import address_of, dialects_by_root, failed, refused, rest_routes, root_of, turned_away
 from scrubjay.servers.http.sign_in import SignInLink, session_routes
@@ -93,9 +95,10 @@ def build_app(
     call_seconds: float = SECONDS,
     recheck_seconds: float = RECHECK_SECONDS,
     streams: Streams | None = None,
+    metrics: Metrics | None = None,
 ) -> Starlette:
     """The whole site for an open engine; the first dialect also answers at `/mcp`."""
-    limits, metrics = limits or Limits(), Metrics()
+    limits, metrics = limits or Limits(), metrics or Metrics()
     service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
     ask_seconds = min(ASK_SECONDS, 0.75 * call_seconds)  # the rules need the rest, if no model answers
     endpoints = {
@@ -262,8 +265,8 @@ def bound_engine(request: Any) -> Engine:
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-def serve(settings: Settings) -> None:
-    """Serve until stopped; running calls finish first.
+def serve(settings: Settings, worker: Worker | None = None) -> None:
+    """Serve until stopped; running calls finish first. `worker`: as one of several processes.
 
     :raises InvalidInput: if the address is in use, or other machines could reach it and there is no key
     """
@@ -272,7 +275,10 @@ def serve(settings: Settings) -> None:
     set_up_logs(settings.log_level, settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, leave)  # uvicorn installs its own while it runs, and calls ours when it is done
-    with open_engine(settings) as engine, listening(settings.host, settings.port, engine) as listener:
+    with (
+        open_engine(settings, borrows=False) as engine,
+        listening(settings.host, settings.port if worker is None else worker.port, engine, worker) as listener,
+    ):
         engine.warm()
         engine.folders.watch()
         credentials = Credentials(
@@ -283,6 +289,8 @@ def serve(settings: Settings) -> None:
             remote_files=settings.remote_files,
         )
         link, streams, proxies = SignInLink(), Streams(), networks(settings.proxies)
+        if worker is not None:
+            link = SignInLink(worker.link, until=worker.link_until, once=worker.take_link)
         app = build_app(
             engine,
             [offered(find(name), also=settings.also, by_client=settings.also_by_client) for name in DIALECTS],
@@ -296,16 +304,19 @@ def serve(settings: Settings) -> None:
             any_address=not is_loopback(settings.host),
             call_seconds=settings.call_seconds,
             streams=streams,
+            metrics=Metrics(None if worker is None else worker.folder),
         )
         address = listener.getsockname()[:2]
         sign_in = link.path if credentials.needed() else None
-        sys.stderr.write(announcement(address, settings, sign_in=sign_in, locked_out=credentials.none_fits()))
-        sys.stderr.flush()
+        if worker is None or worker.announces:
+            sys.stderr.write(announcement(address, settings, sign_in=sign_in, locked_out=credentials.none_fits()))
+            sys.stderr.flush()
         crowd = Crowd(most=room_for(), proxies=proxies)
-        config = config_of(app, crowd=crowd, timeout_graceful_shutdown=int(SHUTDOWN_SECONDS * FINISHING_SHARE))
-        stop = listen(settings, lambda: engine)
+        site = app if worker is None else OneSite(app, worker)
+        config = config_of(site, crowd=crowd, timeout_graceful_shutdown=int(SHUTDOWN_SECONDS * FINISHING_SHARE))
+        stop = listen(settings, engine, lambda: "scrubjay serve")
         try:
-            Server(config, streams).run(sockets=[listener])
+            Server(config, streams).run(sockets=[listener, *(() if worker is None else (worker.internal(),))])
         finally:
             stop()
 
@@ -342,7 +353,7 @@ def tokens_of(settings: Settings) -> Tokens | None:
     return Tokens(issuer=settings.token_issuer, audience=settings.token_audience, keys=settings.token_keys)
 
 
-def listening(host: str, port: int, engine: Engine | None = None) -> socket.socket:
+def listening(host: str, port: int, engine: Engine | None = None, worker: Worker | None = None) -> socket.socket:
     """A socket on a loopback address; on others only if callers need a key.
 
     :raises InvalidInput: if other machines could call without one, or the port is in use
@@ -353,15 +364,7 @@ def listening(host: str, port: int, engine: Engine | None = None) -> socket.sock
             hint="Create one first: scrubjay keys create --user NAME --role owner.",
             field="host",
         )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server(("127.0.0.1" if host == "localhost" else host, port), family=family)
-    except (OSError, OverflowError):
-        raise InvalidInput(
-            f"Port {port} of this address cannot be used; perhaps another server is using it.",
-            hint="Choose another with --port or SCRUBJAY_PORT.",
-            field="port",
-        ) from None
+    listener = bound(host, port, shared=worker is not None)
     # Connections inherit it. Without it the second half of each answer waits 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -58,7 +58,7 @@ KINDS = {
         memento.supersede_memory cortex.update_memory cortex.move_memory system.update_memory mama.update
         mama.update_outcome chimera.update_memory native.update_memory native.recover_memory native.restore_version
         native.supersede_memory native.release_memory native.keep_both native.mark_same native.reopen_conflict
-        native.bulk_update native.undo_bulk
+        native.bulk_update native.undo_bulk native.tidy
         native.resolve_sync_conflict native.accept_suggestion native.drop_suggestion
     """,
     "forget": """

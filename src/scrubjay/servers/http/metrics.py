@@ -5,10 +5,14 @@ Labels come from the tables of operations and routes, never from what a client s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,9 +23,10 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 
 class Metrics:
-    """One server's metrics, in its own registry."""
+    """One server's metrics, in its own registry. Workers keep them in files of a folder, and each shows their sums."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = folder
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         counter = partial(Counter, registry=self._registry)
@@ -47,7 +52,30 @@ class Metrics:
         self._call_seconds.labels(call.dialect.name, call.operation).observe(seconds)
 
     async def shown(self, _: Request) -> Response:
-        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+        registry = self._registry
+        if self._folder is not None:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call]
+            registry.register(ProcessSums(self._folder))
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class ProcessSums(Collector):
+    """What the living workers use of the machine, added up."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def collect(self) -> Iterable[Metric]:
+        sums: dict[str, Metric] = {}
+        for file in self._folder.glob("counter_*.db"):
+            process = partial(str, file.stem.removeprefix("counter_"))
+            for one in ProcessCollector(pid=process, registry=None).collect():
+                known = sums.setdefault(one.name, one)
+                if known is not one:
+                    [sample], [more] = known.samples, one.samples
+                    known.samples = [sample._replace(value=sample.value + more.value)]
+        return [one for name, one in sums.items() if not name.endswith(("start_time_seconds", "max_fds"))]
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

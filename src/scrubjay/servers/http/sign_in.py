@@ -15,6 +15,7 @@ import hmac
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from anyio import CapacityLimiter
@@ -28,20 +29,23 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput, Unauthenticated
 from scrubjay.servers.http.credentials import COOKIE
 from scrubjay.servers.http.crowd import address_of
+from scrubjay.servers.http.processes import LINK_SECONDS
 from scrubjay.servers.http.rate_limits import Limits
 from scrubjay.servers.http.rest import failed, read_body
 
-LINK_SECONDS = 600
 THREADS = 4  # for writing sessions; however many of those wait, other requests are handled
 KNOWN = ({"key"}, {"user", "password"})
 
 
 class SignInLink:
-    """A secret that opens one session, for a short time."""
+    """A secret that opens one session, for a short time. `once` says whether no other process has used it."""
 
-    def __init__(self) -> None:
-        self._word: str | None = secrets.token_urlsafe(32)
-        self._until = time.monotonic() + LINK_SECONDS
+    def __init__(
+        self, word: str | None = None, *, until: float | None = None, once: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._word: str | None = word or secrets.token_urlsafe(32)
+        self._until = time.monotonic() + LINK_SECONDS if until is None else until
+        self._once = once
         self._lock = threading.Lock()
 
     @property
@@ -54,7 +58,7 @@ class SignInLink:
             good = good and time.monotonic() < self._until
             if good:
                 self._word = None
-            return good
+            return good and self._once()
 
 
 def session_routes(engine: Engine, limits: Limits, link: SignInLink) -> list[Route]:

@@ -84,6 +84,10 @@ class Plain:
         self._handed_over = False
         self._service, self._turns = Service(workers=Workers()), Turns()
 
+    @property
+    def client(self) -> str:
+        return self._client or "unknown"
+
     def run(self, serving: Event) -> list[Message] | None:
         """What the library has to hear, once something unusual is asked; None at the end of input."""
         return anyio.run(self._main, serving)

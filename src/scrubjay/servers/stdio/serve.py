@@ -35,13 +35,14 @@ def serve(
 ) -> None:
     """Answer what arrives in the inbox until it yields None; returns when everything is closed."""
     logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(levelname)s %(name)s: %(message)s")
-    opening = Opening(lambda: _open(options))
     closing: list[Callable[[], None]] = []
-    threading.Thread(target=_open_ahead, args=(opening, options, closing), daemon=True).start()
+    opening = Opening(lambda: _open(options, closing, lambda: plain.client))
     also, asks = offers_also(os.environ), _may_ask(options)
     dialects = [offered(find(name), also=also, by_client=asks) for name in options.dialects]
     limits = _limits(options)
-    left = Plain(dialects, opening.engine, inbox, deliver).run(serving) if limits is None else []
+    plain = Plain(dialects, opening.engine, inbox, deliver)
+    threading.Thread(target=_open_ahead, args=(opening,), daemon=True).start()
+    left = plain.run(serving) if limits is None else []
     if left is not None:
         from scrubjay.servers.mcp.server import run_streams  # takes most of a second
 
@@ -88,16 +89,17 @@ def _settings(options: Options) -> Settings:
     return load(home=options.home, space=options.space, only=options.only, dialects=options.dialects)
 
 
-def _open(options: Options) -> Engine:
+def _open(options: Options, closing: list[Callable[[], None]], client: Callable[[], str]) -> Engine:
+    """The engine; from now on others of this home may ask this server too."""
     settings = _settings(options)
     logging.getLogger().setLevel(settings.log_level.upper())
-    return open_engine(settings)
+    engine = open_engine(settings)
+    closing.append(listen(settings, engine, client))
+    return engine
 
 
-def _open_ahead(opening: Opening, options: Options, closing: list[Callable[[], None]]) -> None:
-    """Open the engine, and then let hooks ask this server too."""
+def _open_ahead(opening: Opening) -> None:
     try:
         opening.engine()
-        closing.append(listen(_settings(options), opening.engine))
     except Error as error:  # every call will say so too
         log.error("The memory could not be opened: %s", error.message)

@@ -1,8 +1,4 @@
-"""Many new memories at once: what is asked about each is asked about all of them, and their rows come through COPY.
-
-Statements on `tags`, `words` and `signatures` have a hundred rows at most: the triggers there name no more memories in
-one, and servers that keep vectors in memory (in_memory/scopes.py) would read all of them again.
-"""
+"""Many new memories at once: what is asked about each is asked about all of them, and their rows come through COPY."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.stores.copying import batched
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import CARRIED, PUBLIC, SHARED
 from scrubjay.stores.postgres.sql import first_row_of, row_of
@@ -23,8 +18,6 @@ from scrubjay.values.memory import AT_HAND, Memory, State
 
 if TYPE_CHECKING:
     from scrubjay.stores.postgres.transaction import PostgresTransaction
-
-NAMED = 100  # memories that a trigger names of one statement
 
 Row = tuple[Any, ...]
 
@@ -52,15 +45,11 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
         pending += [(space, seq, len(placed))] if len(placed) < one.parts else []
     tx._counts.all_arrived(map(counted_of, rows))
     _copy(tx, "memories", rows[0], [tuple(columns.values()) for columns in rows])
-    for some in batched(iter(tags), NAMED):
-        _copy(tx, "tags", ("space", "memory", "tag"), some)
-    for some in batched(iter(words), NAMED):
-        _copy(tx, "words", ("space", "memory", "place", "length", "terms", *CARRIED), some)
+    _copy(tx, "tags", ("space", "memory", "tag"), tags)
+    _copy(tx, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)
     if vectors:
         copy_in(tx._con, "vectors", ("space", "memory", "part", "vector"), copied_vectors(vectors), binary=True)
-        most = max(len(one.vectors) for one in new)
-        for signed in batched(iter({row[:2]: None for row in vectors}), max(1, NAMED // most)):
-            postgres_signatures.sign_new(tx._con, signed)
+        postgres_signatures.sign_new(tx._con, {row[:2]: None for row in vectors})
     if pending:
         _copy(tx, "pending", ("space", "memory", "next_part"), pending)
     tx._mark_repeats(*repeated)

@@ -116,7 +116,6 @@ LONG_WORK = """
     SET LOCAL default_statistics_target = 25
 """
 LABELS = {"D": 1} | {label: count for count, label in COUNTS.items() if label} | {"A": OFTEN}
-NAMED = {"user_id": "user", "conversation_id": "conversation"}  # columns that a copy calls otherwise
 TOLD = (  # what tags and words are made of
     "space", "seq", "state", "content", "content_length", "detail", "topic", "title", "path", "tags", "auto_tags",
     "also",
@@ -297,8 +296,8 @@ def _made_ready(table: Table, rows: Sequence[Row], vector_size: int) -> Write:
             vectors = copied_vectors((*place, vector) for (*place, _), vector in zip(rows, sent, strict=True))
             return lambda transaction: copy_in(transaction._con, name, table.columns, vectors, binary=True)
         case name:
-            columns, lines = [_column(name, column) for column in table.columns], copied_lines(_booleans(table, rows))
-            return lambda transaction: copy_in(transaction._con, name, columns, lines)
+            lines = copied_lines(_booleans(table, rows))
+            return lambda transaction: copy_in(transaction._con, name, table.columns, lines)
 
 
 def _spaces(rows: Sequence[Row], transaction: PostgresTransaction) -> None:
@@ -390,12 +389,12 @@ def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
     columns["vector_bytes"] = [parts * vector_size for parts in columns["parts"]]  # as most have; see `count_again`
     columns["audience"] = [
         audience_of(AccessLevel(level), user)
-        for level, user in zip(columns["access_level"], columns["user"], strict=True)
+        for level, user in zip(columns["access_level"], columns["user_id"], strict=True)
     ]
     rows = copied_lines(zip(*columns.values(), strict=True))
     tags: list[Row] = []
     words: list[Row] = []
-    carried = zip(*(columns[NAMED.get(name, name)] for name in CARRIED), strict=True)
+    carried = zip(*(columns[name] for name in CARRIED), strict=True)
     for told, beside in zip(zip(*(columns[name] for name in TOLD), strict=True), carried, strict=True):
         space, seq, state, content, length, detail, topic, title, path, given, added, also = told
         if state == State.PURGED:
@@ -411,7 +410,7 @@ def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
 
     def write(transaction: PostgresTransaction) -> None:
         con = transaction._con
-        copy_in(con, "memories", [_column("memories", name) for name in columns], rows)
+        copy_in(con, "memories", list(columns), rows)
         copy_in(con, "tags", ("space", "memory", "tag"), tag_lines)
         with _uncounted(con):
             copy_in(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), word_lines)
@@ -435,16 +434,10 @@ def _kept(table: Table) -> str:
     return f"key NOT IN {KEPT_BACK}" if table.name == "facts" else "TRUE"
 
 
-def _column(table: str, name: str) -> str:
-    if table == "memories" and name in ("conversation", "session"):
-        return f"{name}_id"
-    return "user_id" if name == "user" else name
-
-
 def _read(table: Table, name: str) -> str:
     if name == "vector":
         return "vector_send(vector)"
-    return f"{name}::INTEGER" if (table.name, name) in BOOLEANS else _column(table.name, name)
+    return f"{name}::INTEGER" if (table.name, name) in BOOLEANS else name
 
 
 def _plain(table: Table, row: Row) -> Row:

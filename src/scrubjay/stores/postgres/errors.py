@@ -53,7 +53,9 @@ def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
             return StorageDamaged("The database reports damaged files.", hint="Restore it from a backup.")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedObject() | errors.UndefinedFunction():
             return StorageDamaged(
-                "The database has no complete scrubjay store.", hint="Restore the schema scrubjay from a backup."
+                "The database has no complete store of this version of scrubjay.",
+                hint="If a newer scrubjay has brought it up to date, update this one and restart it; otherwise restore "
+                "the schema scrubjay from a backup.",
             )
         case psycopg.OperationalError():
             return _away(error)

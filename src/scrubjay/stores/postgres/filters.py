@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through
+from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through, talks
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State
 from scrubjay.values.times import milliseconds
@@ -36,10 +36,6 @@ class Restriction:
     states: tuple[int, ...]
     tags: tuple[str, ...] | None  # one of these
     conditions: tuple[Condition, ...]  # beside views, states and tags
-    # What may change though nothing is written to a memory or its tags:
-    passing: tuple[Condition, ...] = ()
-    unexpired_at: int | None = None  # what has expired by then is left out
-    outdated: Condition | None = None  # an array of ids that are left out; see `superseded_for`
 
     @property
     def spaces(self) -> list[str] | None:
@@ -49,25 +45,8 @@ class Restriction:
     def condition(self, *, tagged_first: bool = False) -> Condition:
         """`tagged_first`: the memories with these tags are listed, and only they are looked at. That is quicker where
         they are some thousands, but nothing for the planner, which cannot tell how many they are."""
-        lasting, values = self.lasting(tagged_first=tagged_first)
-        passing = [*self.passing]
-        if self.unexpired_at is not None:
-            passing.append(("(memories.expires_at IS NULL OR memories.expires_at > %s)", [self.unexpired_at]))
-        if self.outdated is not None:
-            some, given = self.outdated
-            passing.append((f"memories.id <> ALL({some})", given))
-        return joined([(lasting, values), *passing], "AND")
-
-    def lasting(self, *, tagged_first: bool = False) -> Condition:
-        """Without what may change by itself."""
         tagged = self._tagged(listed=tagged_first)
         return joined([seen(self.views), among("memories.state", self.states), *tagged, *self.conditions], "AND")
-
-    @property
-    def follows_changes(self) -> bool:
-        """Whether who passes can be told from what it was once and from the memories whose signatures or tags have
-        changed since, besides `unexpired_at` and `outdated`."""
-        return not self.passing and looked_at("signatures", self.lasting()[0])[1] == "memories"
 
     def _tagged(self, *, listed: bool) -> Iterator[Condition]:
         if self.tags is None:
@@ -89,20 +68,23 @@ def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: boo
     states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
     if not views or not states:
         return None
-    states, only, outdated = _told_apart(states, audience)
+    states, without = _told_apart(states, audience)
     tags = None if filter.tags is None else tuple(sorted(filter.tags))
-    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience)),)
-    expired = [("memories.expires_at <= %s", [milliseconds(now)])] if filter.expired else []
+    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "%s")),)
     return Restriction(
         views=views,
         sees_all=audience.sees_all,
         states=states,
         tags=tags,
-        conditions=tuple(_conditions(filter)),
-        passing=(*expired, *belonging, *only),
-        unexpired_at=milliseconds(now) if filter.expired is False else None,
-        outdated=outdated,
+        conditions=(*_conditions(filter), *_expiring(filter, now), *belonging, *without),
     )
+
+
+def _expiring(filter: Filter, now: datetime) -> Iterator[Condition]:
+    if filter.expired is True:
+        yield "memories.expires_at <= %s", [milliseconds(now)]
+    if filter.expired is False:
+        yield "(memories.expires_at IS NULL OR memories.expires_at > %s)", [milliseconds(now)]
 
 
 def looked_at(table: str, where: str) -> tuple[str, str]:
@@ -130,19 +112,16 @@ def superseded_for(audience: Audience) -> Condition:
     return (f"ARRAY({SUPERSEDED.format(visible)})", values)
 
 
-def _told_apart(
-    states: tuple[int, ...], audience: Audience
-) -> tuple[tuple[int, ...], tuple[Condition, ...], Condition | None]:
-    """States as rows have them; since some active memories are superseded for this audience, a condition, or which of
-    them are left out."""
+def _told_apart(states: tuple[int, ...], audience: Audience) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
+    """States as rows have them, and a condition, since some active memories are superseded for this audience."""
     active, outdated = State.ACTIVE in states, State.SUPERSEDED in states
     if active == outdated:
-        return states, (), None
+        return states, ()
     some, values = superseded_for(audience)
     if active:
-        return states, (), (some, values)
+        return states, ((f"memories.id <> ALL({some})", values),)
     only = f"(memories.state <> {int(State.ACTIVE)} OR memories.id = ANY({some}))"
-    return (int(State.ACTIVE), *states), ((only, values),), None
+    return (int(State.ACTIVE), *states), ((only, values),)
 
 
 def audience_of(level: AccessLevel, user: str) -> str:
@@ -187,8 +166,6 @@ def _marked(filter: Filter) -> Iterator[Condition]:
         yield "memories.flags <> '[]'", []
     if filter.flag not in (None, "any"):
         yield holds("memories.flags", str(filter.flag))
-    if filter.phrased is not None:
-        yield f"memories.also {'<>' if filter.phrased else '='} '[]'", []
 
 
 def _conditions(filter: Filter) -> Iterator[Condition]:
@@ -208,27 +185,10 @@ def _conditions(filter: Filter) -> Iterator[Condition]:
         yield "memories.user_id = %s", [filter.user_id]
     if filter.conversation_id is not None:
         yield "memories.conversation_id = %s", [filter.conversation_id]
-    if filter.session_id is not None:
-        yield "memories.session_id = %s", [filter.session_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
     yield from _marked(filter)
     yield from by_rows(filter, "%s", among)
-
-
-def talks(audience: Audience) -> Condition:
-    """Which conversations are there for an audience."""
-    by_sight: dict[Sight, Condition] = {
-        Sight.PUBLIC: ("FALSE", []),
-        Sight.SHARED: ("talks.access_level <> 'private'", []),
-        Sight.OWN: ("(talks.access_level <> 'private' OR talks.user_id = %s)", [audience.user]),
-        Sight.ALL: ("TRUE", []),
-    }
-    conditions: list[Condition] = [("FALSE", [])]
-    for scope in audience.scopes:
-        within = [] if scope.space is None else [("talks.space = %s", [scope.space])]
-        conditions.append(joined([*within, by_sight[scope.sight]], "AND"))
-    return joined(conditions, "OR")
 
 
 def _belonging(conversation: str, visible: Condition) -> Condition:
@@ -238,13 +198,15 @@ def _belonging(conversation: str, visible: Condition) -> Condition:
     it, there is only the id.
     """
     there, values = visible
-    talk = f"SELECT 1 FROM conversations AS talks WHERE talks.space = memories.space AND talks.id = %s AND {there}"  # noqa: S608 -- constants
+    named = "conversations.space = memories.space AND conversations.id = %s"
+    talk = f"SELECT 1 FROM conversations WHERE {named} AND {there}"  # noqa: S608 -- constants
+    private = "conversations.access_level = 'private' AND conversations.user_id <> memories.user_id"
     injected = "SELECT 1 FROM injections WHERE injections.space = memories.space AND injections.memory = memories.id"
     return (
         f"""(
             (
                 memories.conversation_id = %s
-                AND NOT EXISTS ({talk} AND talks.access_level = 'private' AND talks.user_id <> memories.user_id)
+                AND NOT EXISTS ({talk} AND {private})
             )
             OR (EXISTS ({injected} AND injections.conversation = %s) AND EXISTS ({talk}))
         )""",

@@ -14,7 +14,6 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
-from scrubjay.stores.postgres.in_memory.scopes import Current
 from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts, fetched
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
@@ -57,16 +56,6 @@ class PostgresReads(Reads):
     ) -> tuple[float, int]:
         """About how many memories are meant, and how many vectors of this length an index holds; (0, 0): nothing may
         be missed."""
-
-    def _at_hand(
-        self,
-        con: Connection,  # noqa: ARG002
-        restriction: Restriction,  # noqa: ARG002
-        asked: tuple[Filter, Audience],  # noqa: ARG002
-        dimension: int,  # noqa: ARG002
-    ) -> Current | None:
-        """The vectors that are meant, if they are in memory."""
-        return None
 
     def _searched(self, search: Callable[[Connection], T]) -> T:
         """What a search finds."""
@@ -200,15 +189,8 @@ class PostgresReads(Reads):
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return []
-
         asked = (filter, audience)
-
-        def near(con: Connection) -> List[Match]:
-            if model is None and (at_hand := self._at_hand(con, restriction, asked, len(vector))):
-                return [Match(found.memory, found.score) for found in at_hand.compared(vector, limit)[0]]
-            return self._near(con, vector, restriction, asked, limit=limit, model=model)
-
-        return self._searched(near)
+        return self._searched(lambda con: self._near(con, vector, restriction, asked, limit=limit, model=model))
 
     def _near(
         self,

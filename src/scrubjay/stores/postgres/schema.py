@@ -3,20 +3,15 @@
     postgresql://USER:PASSWORD@HOST:5432/DATABASE            the store is the schema `scrubjay` of that database
     postgresql://…/DATABASE?schema=team                      another one; everything else is as libpq reads it
 
-Servers of the version before go on serving while a newer one updates the schema, and afterwards. So updates only add,
-and two numbers tell how far they went (docs/howto/postgresql.md, docs/decisions/backends.md):
-
-    facts.schema     the schema that a program must know at least to use the store; one that knows less refuses it
-    schema_steps     the files that were run, from 12 on: what was added, for those who know of it
+Its version is the fact `schema`. A program that knows less refuses the store (docs/decisions/backends.md).
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -24,14 +19,10 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.types import TypeInfo
 
-from scrubjay.errors import InvalidInput, StorageBusy, StorageDamaged, StorageError, StorageTooNew
+from scrubjay.errors import InvalidInput, StorageBusy, StorageDamaged, StorageError
 from scrubjay.stores.postgres.errors import READ_ONLY
+from scrubjay.stores.scripts import SCHEMA_VERSION, check_version, script_for
 
-SCHEMA_VERSION = 26  # the highest number in schema/postgres
-COUNTED_BY_FACT = 11  # up to here every file raised facts.schema
-# A file that takes something away, and the schema that a program must know from then on: that of a release which no
-# longer uses what goes. Without an entry here a file may only add; tests/stores/test_schema_steps.py reads them.
-CONTRACTIONS: Mapping[int, int] = {}
 DEFAULT_SCHEMA = "scrubjay"
 LEAST_SERVER = 160_000
 LEAST_VECTOR = (0, 8)  # iterative index scans: earlier ones lose answers behind a filter
@@ -99,9 +90,9 @@ def make_sure(con: psycopg.Connection[tuple[Any, ...]], schema: str, *, for_copy
 
 
 def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
-    """The schema's number, which may be higher than this program's; 0 if there is no store.
+    """Read the schema's version; 0 if there is no store.
 
-    :raises StorageTooNew: if a newer scrubjay has changed it in a way that this one cannot work with
+    :raises StorageTooNew: if a newer scrubjay has written the store
     """
     [(there, steps)] = con.execute("SELECT to_regclass('facts') IS NOT NULL, to_regclass('schema_steps') IS NOT NULL")
     if not there:
@@ -111,12 +102,9 @@ def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
         raise StorageDamaged(
             "Something else is already in the store's schema.", hint="Name another schema: …?schema=NAME."
         )
-    if int(row[0]) > SCHEMA_VERSION:
-        raise StorageTooNew(hint="Update scrubjay on this machine.")
-    if not steps:
-        return int(row[0])
-    [(expanded,)] = con.execute("SELECT coalesce(max(number), 0) FROM schema_steps")
-    return max(int(row[0]), int(expanded))
+    if steps:  # where stores of 465e9b5 say it
+        row = con.execute("SELECT max(number) FROM schema_steps").fetchone() or row
+    return check_version(int(row[0]))
 
 
 def alone(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> bool:
@@ -148,18 +136,18 @@ def _check_vector(con: psycopg.Connection[tuple[Any, ...]]) -> None:
 
 
 def _migrate(con: psycopg.Connection[tuple[Any, ...]], schema: str, *, for_copy: bool) -> None:
-    """Of several processes that find an old schema one updates it, the others wait. Each file is done whole or not."""
-    scripts = {file.name[:4]: file for file in files("scrubjay.stores").joinpath("schema", "postgres").iterdir()}
+    """Make or upgrade the schema. Of several processes that find an old one, one does it and the others wait."""
     with _waited_for(con, schema):
-        while (number := version(con) + 1) <= SCHEMA_VERSION:
-            script = scripts[f"{number:04}"].read_text(encoding="utf-8")
-            if for_copy and number == 1:  # with the first table: a copy that is killed now is not a store
+        if (known := version(con)) < SCHEMA_VERSION:
+            script = script_for("postgres", known)
+            if for_copy and not known:  # with the first table: a copy that is killed now is not a store
                 script += "\nINSERT INTO facts (key, value) VALUES ('copy', '');\n"
-            run(con, schema, number, script)
+            run(con, schema, script, SCHEMA_VERSION)
 
 
-def run(con: psycopg.Connection[tuple[Any, ...]], schema: str, number: int, script: str) -> None:
-    """Do one file beside servers that go on serving: what they hold is not waited for while others wait behind us.
+def run(con: psycopg.Connection[tuple[Any, ...]], schema: str, script: str, number: int) -> None:
+    """Run a script, whole or not at all, and note its version. Servers that are at work are not kept waiting: what they
+    hold is not waited for while others wait behind us.
 
     :raises StorageBusy: if something holds a table all the time
     """
@@ -167,12 +155,17 @@ def run(con: psycopg.Connection[tuple[Any, ...]], schema: str, number: int, scri
     while True:
         try:
             with con.transaction():
-                if number == 1:
-                    _make_room(con, schema)
-                _take_turn(con, schema, script)
+                _make_room(con, schema)
+                _take_turn(con, schema)
                 for statement in statements_in(script):
                     con.execute(statement)
-                _note(con, number)
+                con.execute(
+                    """
+                    INSERT INTO facts (key, value) VALUES ('schema', %s)
+                    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                    """,
+                    (str(number),),
+                )
             return
         except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected):
             if time.monotonic() > until:
@@ -190,31 +183,16 @@ def statements_in(script: str) -> list[str]:
     return [one for one in found if re.sub(r"--[^\n]*", "", one).strip()]
 
 
-def _take_turn(con: psycopg.Connection[tuple[Any, ...]], schema: str, script: str) -> None:
-    """A writer's turn, so that no writer is between two tables; then all tables that change, at once, for the same
-    reason with readers. Whoever asks for a table that we wait for waits as well, hence not for long."""
+def _take_turn(con: psycopg.Connection[tuple[Any, ...]], schema: str) -> None:
+    """Take a writer's turn, so that no writer is between two tables; then all tables at once, for the same reason with
+    readers. Whoever asks for a table that we wait for waits as well, hence not for long."""
     con.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (WRITERS, schema))
     con.execute(f"SET LOCAL lock_timeout = {LOCK_MILLISECONDS}")
-    named = sorted({*re.findall(r"^ALTER TABLE (?:IF EXISTS |ONLY )*(\w+)", script, re.MULTILINE)})
-    found = con.execute("SELECT name FROM unnest(%s::TEXT[]) AS name WHERE to_regclass(name) IS NOT NULL", (named,))
+    found = con.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename", (schema,))
     if tables := [sql.Identifier(name) for (name,) in found]:
         con.execute(f"SET LOCAL statement_timeout = {LOCK_MILLISECONDS}")
         con.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.SQL(", ").join(tables)))
         con.execute("SET LOCAL statement_timeout = 0")
-
-
-def _note(con: psycopg.Connection[tuple[Any, ...]], number: int) -> None:
-    needed = number if number <= COUNTED_BY_FACT else CONTRACTIONS.get(number)
-    if needed is not None:
-        con.execute(
-            """
-            INSERT INTO facts (key, value) VALUES ('schema', %s)
-            ON CONFLICT (key) DO UPDATE SET value = excluded.value
-            """,
-            (str(needed),),
-        )
-    if number > COUNTED_BY_FACT:
-        con.execute("INSERT INTO schema_steps (number) VALUES (%s)", (number,))
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from scrubjay.lazy import numpy as np
 from scrubjay.stores.postgres.filters import CARRIED, Restriction, looked_at
 from scrubjay.stores.postgres.values import fetched, vector_bytes
 
@@ -27,8 +26,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 TIMES = 2  # as many as are asked for are compared exactly …
 AT_LEAST = 400  # … and never fewer
-SAMPLE = 5_000  # vectors that tell how all lie
-LOOKED_AT = 8  # times as many as are asked for, of signatures in memory, are compared in all of their bits
 
 _SIGNATURES = f"""
     SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector),
@@ -143,71 +140,6 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
         if not rows or rows[0][2] < most:
             return
         most *= 4
-
-
-class Levels:
-    """Signatures in memory, of the rows of an array of vectors. They lie in columns: a question is compared with
-    100,000 of them in a millisecond or two, which takes three times as long if each lies by itself. The edges between
-    levels are around the mean, where vectors that lie in a narrow cone differ."""
-
-    def __init__(self, vectors: Vector, rows: int) -> None:
-        """Of vectors that tell how all of them lie, with room for so many rows."""
-        some = vectors[:: max(1, len(vectors) // SAMPLE)]
-        self.made_of = len(vectors)
-        self._mean = some.mean(axis=0)
-        self._edge = np.float32(0.5 * np.sqrt(np.square(some - self._mean).mean()))
-        self._columns = np.zeros((-(-2 * vectors.shape[1] // 64), rows), np.uint64)
-        for first in range(0, len(vectors), SAMPLE):  # so that there is not all of it once more
-            self.put(first, vectors[first : first + SAMPLE])
-
-    def put(self, first: int, vectors: Vector) -> None:
-        """In place of the rows from there on."""
-        self._columns[:, first : first + len(vectors)] = self._signed(vectors)
-
-    def grow(self, rows: int) -> None:
-        self._columns = widened(self._columns, rows)
-
-    def likely(self, vector: Vector, count: int, rows: int, left_out: Any) -> Any:
-        """Of the first so many rows those that differ least from a vector, at least `count` if there are, in their
-        order. Half of the bits say which are looked at with the other half."""
-        asked = self._signed(vector[None])
-        differing = _differing(rows, self._columns[::2, :rows], asked[::2])
-        differing[left_out] = self._bits + 1
-        near = self._least(differing, LOOKED_AT * count)
-        differing = differing[near] + _differing(
-            len(near), [column[near] for column in self._columns[1::2]], asked[1::2]
-        )
-        return near[self._least(differing, count)]
-
-    def _least(self, differing: Any, count: int) -> Any:
-        last = int(np.partition(differing, count - 1)[count - 1]) if count <= len(differing) else self._bits
-        return np.flatnonzero(differing <= min(last, self._bits))
-
-    def _signed(self, vectors: Vector) -> Any:
-        """The bits of each row, 64 in a number, a row a column."""
-        off = vectors - self._mean
-        bits = np.packbits(np.concatenate((off > -self._edge, off > self._edge), axis=1), axis=1)
-        if lacking := -bits.shape[1] % 8:
-            bits = np.pad(bits, ((0, 0), (0, lacking)))
-        return np.ascontiguousarray(bits.view(np.uint64).T)
-
-    @property
-    def _bits(self) -> int:
-        return 64 * len(self._columns)
-
-
-def _differing(rows: int, columns: Any, asked: Any) -> Any:
-    """In how many bits each row differs."""
-    # In the same memory for each column: to touch new pages takes as long as to count.
-    differing, other, counted = np.zeros(rows, np.uint16), np.empty(rows, np.uint64), np.empty(rows, np.uint8)
-    for column, [bits] in zip(columns, asked, strict=True):
-        differing += np.bitwise_count(np.bitwise_xor(column, bits, out=other), out=counted)
-    return differing
-
-
-def widened(columns: Any, rows: int) -> Any:
-    """With room for so many rows in each column."""
-    return np.pad(columns, ((0, 0), (0, rows - columns.shape[1])))
 
 
 def _levels_of(vector: Vector) -> str:

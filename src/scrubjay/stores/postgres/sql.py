@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import audience_of, seen, views_of
@@ -23,10 +23,8 @@ from scrubjay.values.times import milliseconds
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-_RENAMED = {"user": "user_id", "conversation": "conversation_id", "session": "session_id"}
-
 # What a memory is read from, in the order `memory_of` takes it apart.
-OWN = {name: f"memories.{_RENAMED.get(name, name)}" for name in FIELDS}
+OWN = {name: f"memories.{name}" for name in FIELDS}
 COLUMNS = ", ".join(OWN.values())
 
 # What else statistics need of a row; see postgres/counts.py.
@@ -46,13 +44,7 @@ def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
 
 def row_of(memory: Memory) -> dict[str, Any]:
     """The columns of `memories` that follow from the memory."""
-    return columns_of(memory) | {
-        "space": memory.space,
-        "audience": audience_of(memory.access_level, memory.context.user_id),
-        "user_id": memory.context.user_id,
-        "conversation_id": memory.context.conversation_id,
-        "session_id": memory.context.session_id,
-    }
+    return columns_of(memory) | {"audience": audience_of(memory.access_level, memory.context.user_id)}
 
 
 def first_row_of(memory: Memory) -> dict[str, Any]:
@@ -66,25 +58,14 @@ def first_row_of(memory: Memory) -> dict[str, Any]:
 
 def memory_of_columns(columns: dict[str, Any]) -> Memory:
     """The memory that reading a row with these columns gives: times rounded to milliseconds."""
-    return memory_of([columns[_RENAMED.get(name, name)] for name in FIELDS])
+    return memory_of([columns[name] for name in FIELDS])
 
 
 class PostgresSql(Sql):
-    user = "user_id"
-    events = "events"
     span = Span(("until",), ":instant + make_interval(secs => :seconds)", "({0}.until > :instant)")  # see `_timed`
-
-    parts: ClassVar = {
-        "user": ("user_id", ":name"),
-        "conversation": ("conversation_id", ":name"),
-        "category": ("category", ":name"),
-    }
-    owner = "memories.user_id"
     space = ":space"
     space_name = "{}"
-    talk = Key(("space", "conversation"), ("space", "id"), (":space", ":id"))
-    injected = Key(("space", "memory"), ("space", "id"), (":space", ":memory"))
-    filed = Key(("memory",), ("id",), (":memory",))
+    name = ":name"
     hanging = Key(
         ("space", "memory"),
         ("space", "seq"),
@@ -93,7 +74,6 @@ class PostgresSql(Sql):
             "(SELECT memories.seq FROM memories WHERE memories.id = :memory)",
         ),
     )
-    result = Key(("caller", "key"), ("caller", "key"), (":caller", ":key"))
     # The file of what it leads from names it, and so waits; a proposal is named nowhere.
     linked = """
         WITH former AS (
@@ -118,7 +98,6 @@ class PostgresSql(Sql):
     ) AS listed"""
     json = "{}::JSON"
     place = "strpos"
-    outbox_key = ("space", "memory")
     greatest = "greatest"
     word_bytes = "0"  # they stay where they are: a stem says nothing of the order in which it stood
     vector_bytes = "memories.vector_bytes"

@@ -4,7 +4,6 @@ store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; additions.py many new ones at once; replication.py another store's
 reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
-in_memory         vectors of scopes in memory, which passages hold a word, and what a second look sees
 statistics.py     totals and what happened when, and how they are added up
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -17,9 +16,8 @@ listening.py      hears what others write
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
@@ -34,8 +32,6 @@ from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
 from scrubjay.stores.postgres.filters import Restriction, restricted
-from scrubjay.stores.postgres.in_memory.postings import Held
-from scrubjay.stores.postgres.in_memory.scopes import Answered, Current, Matched, Scopes
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads, T
 from scrubjay.stores.postgres.sql import PostgresSql, clock
@@ -44,7 +40,7 @@ from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candi
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, Glimpses
+from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -86,8 +82,6 @@ class PostgresStore(PostgresReads, Store):
         self._listener = Listener(self._connections.apart, self._connections.schema)
         self._watch = Watch(self.history.last_events, announced=lambda: self._listener.live)
         self._aside = ThreadPoolExecutor(pool_size, "scrubjay-search")  # threads are made as they are needed
-        self._scopes = Scopes(self._soon)
-        self._answered = threading.local()  # what a thread has found while it reads through one connection
         self._extents: dict[Hashable, tuple[float, float]] = {}  # of scopes and indexes, and until when they are known
         if not unfinished and self.unfinished:
             self.close()
@@ -101,9 +95,6 @@ class PostgresStore(PostgresReads, Store):
             with suppress(StorageError), self._replica.reading(self._connections.written) as con:
                 return search(con)
         return super()._searched(search)
-
-    def _soon(self, work: Callable[[Connection], None]) -> None:
-        self._aside.submit(self._searched, work)
 
     def _extent(
         self,
@@ -120,12 +111,6 @@ class PostgresStore(PostgresReads, Store):
             int(self._known((dimension, table), lambda: postgres_vectors.indexed(con, dimension, table))),
         )
 
-    def _at_hand(
-        self, con: Connection, restriction: Restriction, asked: tuple[Filter, Audience], dimension: int
-    ) -> Current | None:
-        size, _ = self._extent(con, restriction, asked, dimension, None)
-        return self._scopes.current(con, asked, restriction, dimension=dimension, size=size)
-
     def _known(self, of: Hashable, count: Callable[[], float]) -> float:
         known, until = self._extents.get(of, (0.0, 0.0))
         if time.monotonic() >= until:
@@ -138,30 +123,12 @@ class PostgresStore(PostgresReads, Store):
     def candidates(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
     ) -> Candidates:
-        """On two connections: the server works on both at once, and whoever asks waits for the longer one only. With
-        vectors at hand, only words that are new to the scope are looked for on the server."""
+        """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
         restriction = restricted(filter, audience, now=now)
         if restriction is None:
             return NO_CANDIDATES
-        asked = (filter, audience)
-
-        def matched_at_hand(con: Connection) -> tuple[Current, list[Matched], Mapping[str, Held | None]] | None:
-            at_hand = self._at_hand(con, restriction, asked, len(vector))
-            return None if at_hand is None else (at_hand, *at_hand.matched(con, text, restriction, limit))
-
-        kept = self._searched(matched_at_hand)
-        if kept is not None:
-            at_hand, matches, words = kept
-            near, cosines = at_hand.compared(vector, limit, [match.number for match in matches])
-            # too new, or without vectors
-            elsewhere = [match.memory for match in matches if match.memory not in cosines]
-            if getattr(self._answered, "within", False):
-                numbers = {one.memory: one.number for one in (*near, *matches)}
-                self._answered.last = Answered(at_hand.scope, numbers, words)
-            by_words, by_meaning = ([(one.memory, one.score) for one in some] for some in (matches, near))
-            return candidates_of(by_words, by_meaning, cosines | self.cosines(vector, elsewhere))
         nearest = self._aside.submit(
-            self._searched, lambda con: self._near(con, vector, restriction, asked, limit=limit)
+            self._searched, lambda con: self._near(con, vector, restriction, (filter, audience), limit=limit)
         )
         try:
             found = self._searched(lambda con: postgres_words.compared(con, text, restriction, limit, vector))
@@ -169,28 +136,6 @@ class PostgresStore(PostgresReads, Store):
             wait([nearest])
         cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}
         return candidates_of([row[:2] for row in found], nearest.result(), cosines)
-
-    # Of what this thread has just found in memory, from there: that was up to date when it was found.
-
-    def glimpses(self, ids: Sequence[str]) -> Glimpses:
-        answered = self._just_answered
-        seen = None if answered is None else answered.glimpses(ids)
-        return super().glimpses(ids) if seen is None else seen
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        answered = self._just_answered
-        known = None if answered is None else answered.vectors(ids)
-        return super().vectors(ids) if known is None else known
-
-    def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        answered = self._just_answered
-        held = None if answered is None else answered.matched_words(text, ids)
-        return super().matched_words(text, ids) if held is None else held
-
-    @property
-    def _just_answered(self) -> Answered | None:
-        answered: Answered | None = getattr(self._answered, "last", None)
-        return answered
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:
@@ -206,14 +151,8 @@ class PostgresStore(PostgresReads, Store):
             self._extents.clear()
         return self.needs_tending()
 
-    @contextmanager
-    def one_reader(self) -> Iterator[None]:
-        self._answered.within = True
-        try:
-            with self._connections.one_reader():
-                yield
-        finally:
-            self._answered.within, self._answered.last = False, None
+    def one_reader(self) -> AbstractContextManager[None]:
+        return self._connections.one_reader()
 
     def writing(self, *, timeout_seconds: float | None = None) -> AbstractContextManager[Transaction]:
         return self._changing(timeout_seconds)

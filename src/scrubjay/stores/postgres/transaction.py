@@ -59,9 +59,7 @@ HANGING = (  # tables with rows of a memory
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 # Behind files that wait, for those that already do.
 AGAIN = "ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version"
-# Columns that words or signatures follow; and those of which others must hear who keep them in memory, which they do by
-# signatures that are written again (glimpses.py).
-FOLLOWED = frozenset({*CARRIED, "space", "parts", "content", "valid_from", "valid_until"})
+FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 
 
 class Known(NamedTuple):

@@ -24,8 +24,6 @@ from psycopg.types.string import StrBinaryDumper, StrDumperUnknown, TextBinaryLo
 from scrubjay.lazy import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from scrubjay.embedders.base import Vector
 
 ESCAPE = "\ufdd0"  # a non-character: no text means anything by it
@@ -80,17 +78,10 @@ def fetched(
     cursor.adapters.register_loader("text", TextBinaryLoader)
     rows = cursor.execute(statement, values, binary=binary).fetchall()
     texts = [value for row in rows for value in row if type(value) is str]
-    arrays = [value for row in rows[:1] for value in row if type(value) is list]  # which few statements give
-    if arrays:
-        texts += [
-            value for row in rows for array in row if type(array) is list for value in array if type(value) is str
-        ]
     return [tuple(map(_given, row)) for row in rows] if ESCAPE in "".join(texts) else rows
 
 
 def _given(value: Any) -> Any:
-    if isinstance(value, list):
-        return [*map(_given, value)]
     return given(value) if isinstance(value, str) else value
 
 
@@ -243,11 +234,6 @@ def all_vectors(vectors: Iterable[Vector]) -> Vectors:
 def vector_of(data: bytes) -> Vector:
     """From what `vector_send` gives."""
     return np.frombuffer(data, dtype=">f4", offset=4).astype(np.float32)
-
-
-def numbers_of(data: bytes, dimension: int) -> NDArray[np.float32]:
-    """The same of several of one length, one behind the other: a vector a row."""
-    return np.frombuffer(data, dtype=">f4").reshape(-1, 1 + dimension)[:, 1:].astype(np.float32)
 
 
 def register(con: psycopg.Connection[Any], vector: TypeInfo | None) -> None:

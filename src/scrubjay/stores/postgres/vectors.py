@@ -32,8 +32,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 INDEX_FROM = 20_000  # vectors; fewer are compared as quickly, and a store costs a tenth of what it does with an index
 EXACT_UP_TO = 500  # memories in scope: about as many are compared exactly in any case
 # With more than the root of this times the vectors in the index, the index is quicker than signatures: the one has to
-# pass over what the filter leaves out, the other looks at all that it admits. Both take as long for 22,000 of 100,000.
-PASSED_OVER = 5_000
+# pass over what the filter leaves out, the other looks at all that it admits. Both take as long for 32,000 of 100,000.
+PASSED_OVER = 10_000
 MAX_INDEXED = 4_000  # dimensions that pgvector's index takes in half precision
 
 

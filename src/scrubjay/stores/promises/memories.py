@@ -503,6 +503,9 @@ class Store(Reads):
         :raises StorageFull: if there is no room; nothing was changed
         """
 
+    def rest(self) -> None:
+        """Let go of what was read into memory; it is read again when it is needed."""
+
     def flush_reads(self, *, timeout_seconds: float | None = None) -> None:
         """Write the counted reads now."""
         if self.tally.waits:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ import apsw
 
 from scrubjay.errors import Conflict, NotFound, StorageBusy, StorageDamaged, StorageError
 from scrubjay.stores.promises.memories import Checkup
+from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
@@ -94,9 +96,13 @@ def verify(path: Path) -> Checkup:
     if expected is not None and expected != checksum(path):
         raise StorageDamaged("The backup is damaged: its checksum differs.", hint="Use another backup.")
     with closing(_untouched(path)) as con:
-        sqlite_file.schema_version(con)
         try:
-            return _whole(sqlite_checkup.check(con, path, deep=True, damaged=False))
+            if sqlite_file.schema_version(con) == SCHEMA_VERSION:
+                return _whole(sqlite_checkup.check(con, path, deep=True, damaged=False))
+            with tempfile.TemporaryDirectory() as folder:
+                draft = Path(folder) / path.name
+                _copy(con, draft, None)
+                return _checked(draft)
         except apsw.Error as error:
             raise StorageDamaged("The backup cannot be read completely.", hint="Use another backup.") from error
 
@@ -128,6 +134,7 @@ def _copy(source: apsw.Connection, draft: Path, progress: Progress | None) -> No
 def _checked(draft: Path) -> Checkup:
     with translated_errors(), closing(sqlite_file.connect(draft)) as con:
         sqlite_words.register(con)
+        sqlite_file.migrate(con)
         return _whole(sqlite_checkup.check(con, draft, deep=True, damaged=False))
 
 

@@ -18,6 +18,7 @@ import apsw
 
 from scrubjay.errors import StorageBusy, StorageDamaged, StorageError
 from scrubjay.machine.locks import try_lock, unlock
+from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
@@ -159,6 +160,8 @@ class Connections:
         except apsw.SQLError as error:  # where the list of tables is cut off, a table is not there
             if self.damaged:
                 raise StorageDamaged(hint=DOCTOR) from error
+            with closing(self._reader()) as con:
+                sqlite_file.schema_version(con)  # a newer scrubjay may have changed the tables meanwhile
             raise
 
     def _make_sure_there_is_a_store(self, *, for_copy: bool) -> None:
@@ -177,7 +180,7 @@ class Connections:
     def _make_sure_of_the_schema(self) -> None:
         con = self._reader()
         self._idle.append(con)
-        if sqlite_file.schema_version(con) < sqlite_file.SCHEMA_VERSION and not self.damaged:
+        if sqlite_file.schema_version(con) < SCHEMA_VERSION and not self.damaged:
             if self.read_only:
                 raise StorageError(
                     "The store was created by an older scrubjay and cannot be upgraded here.",

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 import apsw
@@ -56,22 +55,6 @@ def _of_memory(table: str, *key: str) -> Reading:
     return Reading(f"{table} {_OF_MEMORY.format(table)}", tuple(f"{table}.{name}" for name in key), own)
 
 
-def _of_file(table: str) -> Reading:
-    """A memory stands there by its number, and the space is the file's."""
-    tables = f"CROSS JOIN memories ON memories.seq = {table}.memory CROSS JOIN spaces ON spaces.number = {table}.space"
-    own = {"space": "spaces.name", "memory": "memories.id", "path": f"{table}.path", "version": f"{table}.version"}
-    return Reading(f"{table} {tables}", (f"{table}.memory",), own)
-
-
-def _of_conversation(table: str) -> Reading:
-    tables = f"{table} CROSS JOIN conversations ON conversations.number = {table}.conversation"
-    more = {"space": "spaces.name", "conversation": "conversations.id"}
-    if table == "injections":
-        tables += " CROSS JOIN memories ON memories.seq = injections.memory"
-        more["memory"] = "memories.id"
-    return Reading(f"{tables} CROSS JOIN spaces ON spaces.number = conversations.space", (f"{table}.number",), more)
-
-
 READINGS: Mapping[str, Reading] = {
     "spaces": Reading("spaces", ("name",)),
     "memories": Reading(
@@ -86,45 +69,29 @@ READINGS: Mapping[str, Reading] = {
     "owed": Reading("owed", ("memory",)),
     "links": Reading("links", ("number",)),
     "asides": Reading("asides", ("memory", "role", "other")),
-    "events": Reading(
-        "events CROSS JOIN spaces ON spaces.number = events.space",
-        ("events.space", "events.number"),
-        {"space": "spaces.name", "number": "events.number"},
-    ),
+    "events": Reading("events", ("space", "number")),
     "recalls": Reading("recalls", ("number",)),
-    "recall_counts": Reading("recall_counts", ("space", "user", "hour")),
+    "recall_counts": Reading("recall_counts", ("space", "user_id", "hour")),
     "activity": Reading(
         "activity CROSS JOIN spaces ON spaces.number = activity.space",
         ("activity.part", "activity.hours", "activity.at", "activity.space", "activity.audience"),
         {"space": "spaces.name"},
     ),
-    "results": Reading("results", ("number",)),
-    "result_memories": Reading(
-        "result_memories CROSS JOIN results ON results.number = result_memories.result",
-        ("result_memories.memory", "result_memories.result"),
-        {"caller": "results.caller", "key": "results.key"},
-    ),
+    "results": Reading("results", ("caller", "key")),
+    "result_memories": Reading("result_memories", ("memory", "caller", "key")),
     "credentials": Reading("credentials", ("id",)),
-    "grants": Reading("grants", ("user", "space")),
+    "grants": Reading("grants", ("user_id", "space")),
     "sessions": Reading("sessions", ("hex(secret)",)),
     "acts": Reading("acts", ("number",)),
-    "files": _of_file("files"),
-    "outbox": _of_file("outbox"),
-    "sections": Reading(
-        "sections CROSS JOIN spaces ON spaces.number = sections.space",
-        ("sections.space", "sections.path"),
-        {"space": "spaces.name", "description": "sections.description"},
-    ),
+    "files": Reading("files", ("space", "memory")),
+    "outbox": Reading("outbox", ("space", "memory")),
+    "sections": Reading("sections", ("space", "path")),
     "jobs": Reading("jobs", ("number",)),
     "archives": _of_memory("archives", "memory"),
     "objects_to_remove": Reading("objects_to_remove", ("object",)),
-    "conversations": Reading(
-        "conversations CROSS JOIN spaces ON spaces.number = conversations.space",
-        ("conversations.number",),
-        {"space": "spaces.name"},
-    ),
-    "messages": _of_conversation("messages"),
-    "injections": _of_conversation("injections"),
+    "conversations": Reading("conversations", ("number",)),
+    "messages": Reading("messages", ("number",)),
+    "injections": Reading("injections", ("number",)),
     "deeds": Reading("deeds", ("id",)),
     "deed_memories": Reading("deed_memories", ("deed", "memory")),
     "endpoints": Reading("endpoints", ("name",)),
@@ -132,13 +99,6 @@ READINGS: Mapping[str, Reading] = {
     "sync_conflicts": Reading("sync_conflicts", ("number",)),
     "facts": Reading("facts", ("key",), where=f"key NOT IN {KEPT_BACK}"),
     "clock": Reading("counters", ("clock",)),
-}
-
-
-# Columns with names that are numbers here.
-NUMBERED = {
-    **dict.fromkeys(("files", "outbox"), ("space", "memory")),
-    **dict.fromkeys(("sections", "conversations", "events"), ("space",)),
 }
 
 
@@ -196,13 +156,11 @@ class Intake:
 
     def take_in(self, table: Table, rows: Sequence[Row]) -> None:
         special = getattr(self, f"_{table.name}", None)
-        if table.name in NUMBERED:
-            special = partial(self._numbered, table.name)
         if special is not None:
             for row in rows:
                 special(dict(zip(table.columns, row, strict=True)))
             return
-        columns = tuple(name for name in table.columns if name != "space" or table.name in _BY_SPACE_NAME)
+        columns = tuple(name for name in table.columns if name != "space" or table.name not in _OF_A_MEMORY)
         places = [table.columns.index(name) for name in columns]
         if table.columns[-1] == "vector":
             rows = [(*row[:-1], shortened(row[-1])) for row in rows]
@@ -210,10 +168,6 @@ class Intake:
             f"INSERT OR REPLACE INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             [[row[place] for place in places] for row in rows],
         )
-
-    def _numbered(self, table: str, row: dict[str, Any]) -> None:
-        number = {"space": self._space, "memory": self._memory}
-        self._insert(table, row | {name: number[name](row[name]) for name in NUMBERED[table]})
 
     def _spaces(self, row: dict[str, Any]) -> None:
         self._con.execute(
@@ -230,39 +184,22 @@ class Intake:
 
     def _memories(self, row: dict[str, Any]) -> None:
         memory = memory_of([row[name] for name in FIELDS])
-        space, user = self._space(row["space"]), self._tx._number(row["user"])
-        conversation = row["conversation"]
+        space, user = self._space(row["space"]), self._tx._number(row["user_id"])
+        conversation = row["conversation_id"]
         columns = row | {
             "space": space,
-            "user": user,
-            "conversation": None if conversation is None else self._tx._number(conversation),
+            "user_id": user,
+            "conversation_id": None if conversation is None else self._tx._number(conversation),
             "audience": audience_of(AccessLevel(row["access_level"]), user),
             "change": self._tx._changed(),
         }
         seq = self._tx._insert(columns)
         for table in ("files", "outbox"):  # what a trigger made of it; those of the source come later
-            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
+            self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (row["id"],))
         if row["state"] < 4:
             self._tx._write_tags(seq, memory)
             if not put_away(row["content"], row["content_length"]):
                 self._tx._write_words(seq, memory, space)
-
-    def _messages(self, row: dict[str, Any]) -> None:
-        self._insert("messages", self._in_conversation(row))
-
-    def _injections(self, row: dict[str, Any]) -> None:
-        self._insert("injections", self._in_conversation(row) | {"memory": self._memory(row["memory"])})
-
-    def _in_conversation(self, row: dict[str, Any]) -> dict[str, Any]:
-        [(number,)] = self._con.execute(
-            "SELECT number FROM conversations WHERE space = ? AND id = ?",
-            (self._space(row["space"]), row["conversation"]),
-        )
-        return {name: value for name, value in row.items() if name != "space"} | {"conversation": number}
-
-    def _memory(self, id: str) -> int:
-        [(seq,)] = self._con.execute("SELECT seq FROM memories WHERE id = ?", (id,))
-        return int(seq)
 
     def _activity(self, row: dict[str, Any]) -> None:
         kind, _, name = row["part"].partition(":")
@@ -273,15 +210,6 @@ class Intake:
         else:
             [number] = [known for known, text in AUDIENCES.items() if text == audience]
         self._insert("activity", row | {"part": part, "audience": number, "space": self._space(row["space"])})
-
-    def _result_memories(self, row: dict[str, Any]) -> None:
-        self._con.execute(
-            """
-            INSERT INTO result_memories (memory, result)
-            SELECT :memory, number FROM results WHERE caller = :caller AND key = :key
-            """,
-            row,
-        )
 
     def _clock(self, row: dict[str, Any]) -> None:
         self._con.execute("UPDATE counters SET clock = max(clock, :clock)", row)
@@ -297,7 +225,7 @@ class Intake:
         return number
 
 
-_BY_SPACE_NAME = ("recalls", "recall_counts", "grants", "acts", "heard")  # where a space stands by its name here too
+_OF_A_MEMORY = ("aliases", "versions", "ancestry", "vectors", "second_vectors", "pending", "archives")
 
 
 def _named(table: Table, row: Row, names: Mapping[int, str]) -> Row:

@@ -21,13 +21,13 @@ from typing import Any
 
 import apsw
 
-from scrubjay.errors import StorageDamaged, StorageError, StorageTooNew
+from scrubjay.errors import StorageDamaged, StorageError
 from scrubjay.machine.paths import sync_folder
+from scrubjay.stores.scripts import SCHEMA_VERSION, check_version, script_for
 from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
-from scrubjay.values.memory import random_suffix
+from scrubjay.values.memory import random_suffix, topic_key
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
-SCHEMA_VERSION = 23  # the highest number in schema/sqlite
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once
 FREE_PAGES = 200  # of 4 kB; less is not worth moving pages about …
 FREE_SHARE = 10  # … nor is less than a tenth of the file
@@ -197,31 +197,23 @@ def create(path: Path, *, for_copy: bool = False) -> None:
 
 
 def migrate(con: apsw.Connection) -> None:
-    """Bring the schema up to date. The caller holds the write lock.
+    """Make the tables, or bring them up to date. The caller holds the write lock.
 
     :raises StorageTooNew: if a newer scrubjay has written the store
+    :raises StorageError: if the store is too old
     """
-    from importlib.resources import files  # slow to import, and hardly ever needed
-
-    for number in range(schema_version(con) + 1, SCHEMA_VERSION + 1):
-        [script] = [
-            file
-            for file in files("scrubjay.stores").joinpath("schema", "sqlite").iterdir()
-            if file.name.startswith(f"{number:04}_")
-        ]
-        with con:  # one savepoint: all of a migration, or nothing
-            for _ in con.execute(script.read_text(encoding="utf-8")):
+    if (version := schema_version(con)) < SCHEMA_VERSION:
+        con.create_scalar_function("topic_key", lambda *topic: topic_key(str(topic[0])), 1)
+        with con:  # one savepoint: all of it, or nothing
+            for _ in con.execute(script_for("sqlite", version)):
                 pass
             con.pragma("application_id", APPLICATION_ID)
-            con.pragma("user_version", number)
+            con.pragma("user_version", SCHEMA_VERSION)
 
 
 def schema_version(con: apsw.Connection) -> int:
     """:raises StorageTooNew: if a newer scrubjay has written the store"""
-    version = int(con.pragma("user_version"))
-    if version > SCHEMA_VERSION:
-        raise StorageTooNew(hint="Update scrubjay on this machine.")
-    return version
+    return check_version(int(con.pragma("user_version")))
 
 
 def damaged(path: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through
+from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through, talks
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State
 from scrubjay.values.times import milliseconds
@@ -121,9 +121,9 @@ class Restriction:
         if self.categories is not None:
             yield among("memories.category", self.categories)
         if self.user is not None:
-            yield "memories.user = ?", [self.user]
+            yield "memories.user_id = ?", [self.user]
         if self.conversation is not None:
-            yield "memories.conversation = ?", [self.conversation]
+            yield "memories.conversation_id = ?", [self.conversation]
 
 
 def restricted(
@@ -145,8 +145,8 @@ def restricted(
         return None
     told, without, outdated = _told_apart(states, superseded_for(con, audience))
     few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
-    few_in_conversation = conversation is not None and _few(con, "memories", ("conversation = ?", [conversation]))
-    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(con, audience)),)
+    few_in_conversation = conversation is not None and _few(con, "memories", ("conversation_id = ?", [conversation]))
+    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "?")),)
     return Restriction(
         views=views,
         sees_all=audience.sees_all,
@@ -280,14 +280,10 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
     if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
         sql, values = among("tag", sorted(filter.tags))
         yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
-    if filter.session_id is not None:
-        yield "memories.session = ?", [filter.session_id]
     if filter.access_levels is not None:
         yield _at_levels(filter.access_levels)
     if filter.flag is not None:
         yield _flagged(filter.flag)
-    if filter.phrased is not None:
-        yield f"memories.also {'<>' if filter.phrased else '='} '[]'", []
     yield from by_rows(filter, "?", among)
 
 
@@ -297,24 +293,6 @@ def _flagged(flag: str) -> Condition:
     if flag == "any":
         return sql, []
     return f"{sql} AND EXISTS (SELECT 1 FROM json_each(memories.flags) WHERE value = ?)", [flag]
-
-
-def talks(con: apsw.Connection, audience: Audience) -> Condition:
-    """Which conversations are there for an audience."""
-    by_sight: dict[Sight, Condition] = {
-        Sight.PUBLIC: ("FALSE", []),
-        Sight.SHARED: ("conversations.access_level <> 'private'", []),
-        Sight.OWN: ("(conversations.access_level <> 'private' OR conversations.user_id = ?)", [audience.user]),
-        Sight.ALL: ("TRUE", []),
-    }
-    conditions: list[Condition] = [("FALSE", [])]
-    for scope in audience.scopes:
-        space = None if scope.space is None else space_number(con, scope.space)
-        if scope.space is None:
-            conditions.append(by_sight[scope.sight])
-        elif space is not None:
-            conditions.append(joined([("conversations.space = ?", [space]), by_sight[scope.sight]], "AND"))
-    return joined(conditions, "OR")
 
 
 def _belonging(conversation: str, visible: Condition) -> Condition:
@@ -330,20 +308,21 @@ def _belonging(conversation: str, visible: Condition) -> Condition:
         memories.seq IN (
             SELECT seq
             FROM memories AS stored
-            WHERE stored.conversation = (SELECT number FROM names WHERE name = ?)
+            WHERE stored.conversation_id = (SELECT number FROM names WHERE name = ?)
             AND NOT EXISTS (
                 SELECT 1
                 FROM conversations
                 WHERE conversations.id = ?
-                AND conversations.space = stored.space
+                AND conversations.space = (SELECT name FROM spaces WHERE number = stored.space)
                 AND conversations.access_level = 'private'
-                AND stored.user IS NOT (SELECT number FROM names WHERE name = conversations.user_id)
+                AND stored.user_id IS NOT (SELECT number FROM names WHERE name = conversations.user_id)
                 AND {there}
             )
             UNION ALL
-            SELECT injections.memory
+            SELECT injected.seq
             FROM conversations
-            JOIN injections ON injections.conversation = conversations.number
+            JOIN injections ON injections.space = conversations.space AND injections.conversation = conversations.id
+            JOIN memories AS injected ON injected.id = injections.memory
             WHERE conversations.id = ?
             AND {there}
         )
@@ -408,9 +387,11 @@ def members(restriction: Restriction) -> Condition:
         where, values = among("tag", restriction.few_tags)
         return f"SELECT DISTINCT memory FROM tags WHERE {where}", values  # tags_by_tag
     if restriction.few and restriction.conversation is not None and not restriction.by_rows:
-        return "SELECT seq FROM memories WHERE conversation = ?", [restriction.conversation]  # memories_by_conversation
+        return "SELECT seq FROM memories WHERE conversation_id = ?", [
+            restriction.conversation
+        ]  # memories_by_conversation
     if restriction.user is not None and not restriction.few and not restriction.by_rows:
-        return "SELECT seq FROM memories INDEXED BY memories_by_user WHERE user = ?", [restriction.user]
+        return "SELECT seq FROM memories INDEXED BY memories_by_user WHERE user_id = ?", [restriction.user]
     if restriction.expired is False:  # numbers say that too; so it is one statement at any time
         restriction = replace(restriction, expired=None)
     where, values = restriction.condition()

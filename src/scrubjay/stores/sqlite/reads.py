@@ -219,7 +219,7 @@ class SqliteReads(Reads):
             rows = con.execute(
                 """
                 SELECT
-                    memories.id, created_at, valid_from, valid_until, conversation, content_length,
+                    memories.id, created_at, valid_from, valid_until, conversation_id, content_length,
                     substr(content, 1, ?)
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value

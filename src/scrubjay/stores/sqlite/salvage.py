@@ -215,8 +215,8 @@ def _found(row: dict[str, Any], spaces: Numbers, names: Numbers) -> Found | None
     fields = {name: row.get(name) for name in FIELDS}
     fields |= {
         "space": spaces.get(row["space"], DEFAULT_SPACE),
-        "user": names.get(row["user"], LOCAL_USER),
-        "conversation": names.get(row["conversation"]),
+        "user_id": names.get(row["user_id"], LOCAL_USER),
+        "conversation_id": names.get(row["conversation_id"]),
     }
     # They stand behind the text and are lost with its end.
     unread = {"accessed_at": row["updated_at"], "access_count": 0, "also": None}

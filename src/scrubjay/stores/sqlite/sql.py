@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -24,7 +24,7 @@ from scrubjay.values.memory import Audience, Memory
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-NAMES = {"space": "spaces.name", "user": "users.name", "conversation": "conversations.name"}
+NAMES = {"space": "spaces.name", "user_id": "users.name", "conversation_id": "conversations.name"}
 OWN = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
 COLUMNS = ", ".join(OWN.values())
 
@@ -37,8 +37,8 @@ MOST_LINKS = 10_000  # that a reader remembers
 TABLES = """
     memories
     LEFT JOIN spaces ON spaces.number = memories.space
-    LEFT JOIN names AS users ON users.number = memories.user
-    LEFT JOIN names AS conversations ON conversations.number = memories.conversation
+    LEFT JOIN names AS users ON users.number = memories.user_id
+    LEFT JOIN names AS conversations ON conversations.number = memories.conversation_id
 """
 
 
@@ -69,15 +69,12 @@ def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str]
 
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
     """The columns of `memories` that follow from the memory; names come as their numbers."""
-    columns = columns_of(memory)
-    columns |= {
+    return columns_of(memory) | {
         "space": space,
         "audience": audience_of(memory.access_level, user),
-        "user": user,
-        "conversation": conversation,
-        "session": memory.context.session_id,
+        "user_id": user,
+        "conversation_id": conversation,
     }
-    return columns
 
 
 def insert(con: apsw.Connection, table: str, columns: Sequence[str], rows: Sequence[Collection[Any]]) -> None:
@@ -98,14 +95,6 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 class SqliteSql(Sql):
-    user = "user"
-    events = """(
-        SELECT at, user, action, spaces.name AS space, memory, client, transport, reason, credential,
-            events.number AS number
-        FROM events
-        JOIN spaces ON spaces.number = events.space
-    )"""
-
     span = Span(
         ("taken_at", "until"),
         ":now, :now + CAST(:seconds * 1000 AS INTEGER)",
@@ -113,29 +102,15 @@ class SqliteSql(Sql):
         "({0}.until > :now AND {0}.taken_at <= :now)",
     )
 
-    parts: ClassVar = {
-        "user": ("user", "(SELECT number FROM names WHERE name = :name)"),
-        "conversation": ("conversation", "(SELECT number FROM names WHERE name = :name)"),
-        "category": ("category", ":name"),
-    }
-    owner = "(SELECT names.name FROM names WHERE names.number = memories.user)"
     space = "(SELECT number FROM spaces WHERE name = :space)"
     space_name = "(SELECT spaces.name FROM spaces WHERE spaces.number = {})"
-    talk = Key(
-        ("conversation",),
-        ("number",),
-        (f"(SELECT number FROM conversations WHERE space = {space} AND conversations.id = :id)",),
-    )
-    injected = filed = hanging = Key(
-        ("memory",), ("seq",), ("(SELECT memories.seq FROM memories WHERE memories.id = :memory)",)
-    )
-    result = Key(("result",), ("number",), ("(SELECT number FROM results WHERE caller = :caller AND key = :key)",))
+    name = "(SELECT names.number FROM names WHERE names.name = :name)"
+    hanging = Key(("memory",), ("seq",), ("(SELECT memories.seq FROM memories WHERE memories.id = :memory)",))
     linked = "{}"  # triggers see to it
     telling = ""
     each = "(SELECT key AS place, value FROM json_each({list}))"
     json = "{}"
     place = "instr"
-    outbox_key = ("memory",)
     greatest = "max"
     word_bytes = """(
         SELECT coalesce(sum(octet_length(text)), 0)

@@ -15,10 +15,12 @@ def write_reads(con: apsw.Connection, batch: Batch) -> None:
         con.execute(
             """
             INSERT INTO happened
-            SELECT space, audience, user, conversation, category, counted.value ->> 1, 0, sum(counted.value ->> 2), 0, 0
+            SELECT
+                space, audience, user_id, conversation_id, category,
+                counted.value ->> 1, 0, sum(counted.value ->> 2), 0, 0
             FROM json_each(?) AS counted
             CROSS JOIN memories ON memories.id = counted.value ->> 0
-            GROUP BY space, audience, user, conversation, category, counted.value ->> 1
+            GROUP BY space, audience, user_id, conversation_id, category, counted.value ->> 1
             """,
             (hourly(batch),),
         )
@@ -33,7 +35,7 @@ def write_reads(con: apsw.Connection, batch: Batch) -> None:
     if not batch.recalls:
         return
     con.executemany(
-        "INSERT INTO recalls (at, space, user, client, memories) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO recalls (at, space, user_id, client, memories) VALUES (?, ?, ?, ?, ?)",
         [
             (milliseconds(recall.at), recall.space, recall.user, recall.client, as_json(recall.memories))
             for recall in batch.recalls
@@ -41,9 +43,9 @@ def write_reads(con: apsw.Connection, batch: Batch) -> None:
     )
     con.executemany(
         """
-        INSERT INTO recall_counts (space, user, hour, recalls, memories)
+        INSERT INTO recall_counts (space, user_id, hour, recalls, memories)
         VALUES (?, ?, ?, 1, ?)
-        ON CONFLICT (space, user, hour) DO UPDATE SET
+        ON CONFLICT (space, user_id, hour) DO UPDATE SET
             recalls = recalls + 1,
             memories = memories + excluded.memories
         """,

@@ -168,11 +168,16 @@ class SqliteStore(SqliteReads, Store):
         return self._indexes[model]
 
     def _postings_at_hand(self) -> Postings:
-        if self._postings is None:
+        postings = self._postings
+        if postings is None:
             from scrubjay.stores.sqlite.postings import Postings  # not for a search by words
 
-            self._postings = Postings(self._index(None).scopes)
-        return self._postings
+            postings = self._postings = Postings(self._index(None).scopes)
+        return postings
+
+    def rest(self) -> None:
+        self._indexes = {model: type(index)(model=model) for model, index in self._indexes.items()}
+        self._postings = None
 
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()

@@ -61,10 +61,10 @@ COUNT_NEW = f"""
 """
 NOTE_NEW = """
     INSERT INTO happened
-    SELECT space, audience, user, conversation, category, created_at / 3600000 AS hour, count(*), 0, 0, 0
+    SELECT space, audience, user_id, conversation_id, category, created_at / 3600000 AS hour, count(*), 0, 0, 0
     FROM memories
     WHERE seq BETWEEN ? AND ?
-    GROUP BY space, audience, user, conversation, category, hour
+    GROUP BY space, audience, user_id, conversation_id, category, hour
 """
 OF_THIS_TEXT = """
     SELECT seq
@@ -271,7 +271,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             """
             UPDATE memories SET
                 content = '', content_length = 0, title = '', path = '', topic = NULL, topic_key = NULL,
-                tags = '[]', auto_tags = '[]', session = NULL, metadata = '{}', detail = '{}', flags = '[]',
+                tags = '[]', auto_tags = '[]', session_id = NULL, metadata = '{}', detail = '{}', flags = '[]',
                 also = '[]', former_also = '[]',
                 client = '', caller = '', transport = '', dialect = NULL,
                 fingerprint = NULL, content_hash = NULL, supersedes = NULL, superseded_by = NULL, parts = 0,
@@ -375,7 +375,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute(
             """
             INSERT INTO happened
-            SELECT space, audience, user, conversation, category, ?, 0, 0, 1, ?
+            SELECT space, audience, user_id, conversation_id, category, ?, 0, 0, 1, ?
             FROM memories
             WHERE id = ?
             """,
@@ -545,7 +545,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute(
             """
             INSERT INTO happened
-            SELECT space, audience, user, conversation, category, created_at / 3600000, 1, 0, 0, 0
+            SELECT space, audience, user_id, conversation_id, category, created_at / 3600000, 1, 0, 0, 0
             FROM memories
             """
         )

@@ -22,7 +22,7 @@ class Callers:
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
-        self._credential = f"id, kind, {sql.user}, role, spaces, name, created_at, created_by, expires_at, revoked_at"
+        self._credential = "id, kind, user_id, role, spaces, name, created_at, created_by, expires_at, revoked_at"
 
     def credential(self, id: str) -> tuple[Credential, bytes | None] | None:
         """A credential and the hash of its secret, also when it is expired or revoked; None if there is none."""
@@ -53,9 +53,8 @@ class Callers:
 
     def grants(self, *, user: str | None = None) -> list[Grant]:
         """All grants, or one user's, by user and space."""
-        name = self._sql.user
         rows = self._sql.all(
-            f"SELECT {name}, space, at, by FROM grants WHERE {self._of(user)} ORDER BY {name}, space", user=user
+            f"SELECT user_id, space, at, by FROM grants WHERE {self._of(user)} ORDER BY user_id, space", user=user
         )
         return [value_of(Grant, row) for row in rows]
 
@@ -69,17 +68,17 @@ class Callers:
     def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
         """What was done, newest first: changes of memories (the events of the spaces) and changes of rights."""
         where, values = self._wanted(filter)
-        user = self._sql.user
         rows = self._sql.all(
             # Reads both tables whole: an audit is rare, and an index would be paid for by every write.
             f"""
-            SELECT at, {user}, action, space, memory, subject, client, transport, reason, credential,
+            SELECT at, user_id, action, space, memory, subject, client, transport, reason, credential,
                 (SELECT created_by FROM credentials WHERE id = credential)
             FROM (
-                SELECT at, {user}, action, space, memory, NULL AS subject, client, transport, reason, credential, number
-                FROM {self._sql.events} AS changes
+                SELECT at, user_id, action, space, memory, NULL AS subject, client, transport, reason, credential,
+                    number
+                FROM events
                 UNION ALL
-                SELECT at, {user}, action, space, NULL, subject, client, transport, reason, credential, number
+                SELECT at, user_id, action, space, NULL, subject, client, transport, reason, credential, number
                 FROM acts
             ) AS everything
             WHERE {where}
@@ -92,7 +91,7 @@ class Callers:
         return [value_of(Act, row) for row in rows]
 
     def _of(self, user: str | None) -> str:
-        return "TRUE" if user is None else f"{self._sql.user} = :user"
+        return "TRUE" if user is None else "user_id = :user"
 
     def _wanted(self, filter: ActFilter) -> tuple[str, dict[str, object]]:
         conditions, values = ["TRUE"], dict[str, object]()
@@ -100,7 +99,7 @@ class Callers:
             conditions.append(self._sql.among("space", "spaces"))
             values["spaces"] = sorted(filter.spaces)
         asked = {
-            f"{self._sql.user} = :user": filter.user,
+            "user_id = :user": filter.user,
             "action = :action": filter.action,
             "client = :client": filter.client,
             "memory = :memory": filter.memory,
@@ -159,8 +158,8 @@ class CallerChanges(Callers):
     def grant(self, grants: Sequence[Grant]) -> None:
         """Let users enter spaces; what is granted already stays as it is."""
         self._sql.many(
-            f"""
-            INSERT INTO grants ({self._sql.user}, space, at, by)
+            """
+            INSERT INTO grants (user_id, space, at, by)
             VALUES (:user, :space, :at, :by)
             ON CONFLICT DO NOTHING
             """,
@@ -191,8 +190,8 @@ class CallerChanges(Callers):
     def note(self, act: Act) -> None:
         """Write a line of the audit about rights."""
         self._sql.run(
-            f"""
-            INSERT INTO acts (at, {self._sql.user}, action, space, subject, client, transport, reason, credential)
+            """
+            INSERT INTO acts (at, user_id, action, space, subject, client, transport, reason, credential)
             VALUES (:at, :user, :action, :space, :subject, :client, :transport, :reason, :credential)
             """,
             **columns_of_value(act),

@@ -14,6 +14,7 @@ List = list  # below, `list` is a verb
 
 MESSAGE = "messages.id, messages.role, messages.content, messages.reply_to, messages.created_at"
 PARTS = ("messages", "injections")  # tables with rows of a conversation
+WITHIN = "space = :space AND conversation = :id"  # a condition on these
 
 
 def sight_of(audience: Audience, space: str) -> Sight:
@@ -26,11 +27,15 @@ class Conversations:
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
-        self._this = f"conversations.space = {sql.space} AND conversations.id = :id"
-        self._conversation = f"""
-            conversations.id, {sql.space_name.format("conversations.space")}, conversations.title,
+        self._this = "conversations.space = :space AND conversations.id = :id"
+        self._conversation = """
+            conversations.id, conversations.space, conversations.title,
             conversations.system_prompt, conversations.created_at, conversations.updated_at,
-            (SELECT count(*) FROM messages WHERE {sql.talk.meets("messages", "conversations")}),
+            (
+                SELECT count(*)
+                FROM messages
+                WHERE messages.space = conversations.space AND messages.conversation = conversations.id
+            ),
             conversations.user_id, conversations.access_level
         """
 
@@ -49,7 +54,7 @@ class Conversations:
             f"""
             SELECT {self._conversation}
             FROM conversations
-            WHERE conversations.space = {self._sql.space}
+            WHERE conversations.space = :space
             AND (:all OR conversations.access_level <> 'private' OR conversations.user_id = :user)
             ORDER BY conversations.updated_at DESC, conversations.number DESC
             LIMIT :limit OFFSET :offset
@@ -64,9 +69,8 @@ class Conversations:
 
     def spaces_of(self, id: str) -> List[str]:
         """The names of the spaces that have a conversation with this id, in order."""
-        name = self._sql.space_name.format("conversations.space")
         # conversations_by_id
-        rows = self._sql.all(f"SELECT {name} FROM conversations WHERE conversations.id = :id", id=id)
+        rows = self._sql.all("SELECT space FROM conversations WHERE id = :id", id=id)
         return sorted(name for (name,) in rows)
 
     def messages(self, space: str, id: str, *, limit: int, offset: int = 0) -> List[Message]:
@@ -76,7 +80,7 @@ class Conversations:
             f"""
             SELECT {MESSAGE}
             FROM messages
-            WHERE {self._sql.talk.told("messages")}
+            WHERE {WITHIN}
             ORDER BY messages.number DESC
             LIMIT :limit OFFSET :offset
             """,
@@ -91,7 +95,7 @@ class Conversations:
         """The message of a conversation that answers this one."""
         row = self._sql.one(
             # messages_by_question
-            f"SELECT {MESSAGE} FROM messages WHERE {self._sql.talk.told('messages')} AND messages.reply_to = :message",
+            f"SELECT {MESSAGE} FROM messages WHERE {WITHIN} AND messages.reply_to = :message",
             space=space,
             id=id,
             message=message,
@@ -101,11 +105,11 @@ class Conversations:
     def injections(self, space: str, id: str) -> List[Injection]:
         """The memories put into a conversation, in the order in which that was done."""
         rows = self._sql.all(
-            f"""
+            """
             SELECT memories.id, injections.active, injections.injected_at
             FROM injections
-            JOIN memories ON {self._sql.injected.meets("injections", "memories")}
-            WHERE {self._sql.talk.told("injections")}
+            JOIN memories ON memories.id = injections.memory
+            WHERE injections.space = :space AND injections.conversation = :id
             ORDER BY injections.number
             """,
             space=space,
@@ -123,9 +127,9 @@ class ConversationChanges(Conversations):
         :raises SpaceNotFound: if its space was never created
         """
         put = self._sql.run(
-            f"""
+            """
             INSERT INTO conversations (space, id, title, system_prompt, created_at, updated_at, user_id, access_level)
-            SELECT {self._sql.space}, :id, :title, :system_prompt, :created_at, :updated_at, :user_id, :access_level
+            SELECT name, :id, :title, :system_prompt, :created_at, :updated_at, :user_id, :access_level
             FROM spaces
             WHERE spaces.name = :space
             ON CONFLICT (space, id) DO UPDATE SET
@@ -139,7 +143,7 @@ class ConversationChanges(Conversations):
     def drop(self, space: str, id: str) -> bool:
         """Erase a conversation, its messages and injections; memories stay. False if there is none."""
         for table in PARTS:
-            self._sql.run(f"DELETE FROM {table} WHERE {self._sql.talk.told(table)}", space=space, id=id)
+            self._sql.run(f"DELETE FROM {table} WHERE {WITHIN}", space=space, id=id)
         self._sql.erased()
         return self._sql.run(f"DELETE FROM conversations WHERE {self._this}", space=space, id=id) == 1
 
@@ -157,12 +161,11 @@ class ConversationChanges(Conversations):
         )
         if known == 0:
             raise NotFound(f"Conversation {id} not found")
-        columns, _, values = self._sql.talk
         added = self._sql.run(
             # messages_by_question
-            f"""
-            INSERT INTO messages ({", ".join(columns)}, id, role, content, reply_to, created_at)
-            VALUES ({", ".join(values)}, :message, :role, :content, :reply_to, :created_at)
+            """
+            INSERT INTO messages (space, conversation, id, role, content, reply_to, created_at)
+            VALUES (:space, :id, :message, :role, :content, :reply_to, :created_at)
             ON CONFLICT DO NOTHING
             """,
             **columns_of_value(message) | {"space": space, "id": id, "message": message.id},
@@ -175,18 +178,17 @@ class ConversationChanges(Conversations):
 
         :raises NotFound: if there is no such conversation, or no such memory in its space that is not deleted
         """
-        columns, _, values = self._sql.talk
         if self._sql.one(f"SELECT 1 FROM conversations WHERE {self._this}", space=space, id=id) is None:
             raise NotFound(f"Conversation {id} not found")
         injected = self._sql.run(
             f"""
-            INSERT INTO injections ({", ".join(columns)}, memory, active, injected_at)
-            SELECT {", ".join(values)}, memories.{self._sql.injected.of[-1]}, :active, :injected_at
+            INSERT INTO injections (space, conversation, memory, active, injected_at)
+            SELECT :space, :id, memories.id, :active, :injected_at
             FROM memories
             WHERE memories.id = :memory
             AND memories.state < 3
             AND memories.space = {self._sql.space}
-            ON CONFLICT ({", ".join(columns)}, memory) DO UPDATE SET active = excluded.active
+            ON CONFLICT (space, conversation, memory) DO UPDATE SET active = excluded.active
             """,
             space=space,
             id=id,
@@ -197,14 +199,5 @@ class ConversationChanges(Conversations):
 
     def take_out(self, space: str, id: str, memory: str) -> bool:
         """Take a memory out of a conversation. False if it was not in it."""
-        taken = self._sql.run(
-            f"""
-            DELETE FROM injections
-            WHERE {self._sql.talk.told("injections")}
-            AND {self._sql.injected.told("injections")}
-            """,
-            space=space,
-            id=id,
-            memory=memory,
-        )
-        return taken == 1
+        taken = f"DELETE FROM injections WHERE {WITHIN} AND memory = :memory"
+        return self._sql.run(taken, space=space, id=id, memory=memory) == 1

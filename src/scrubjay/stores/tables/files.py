@@ -25,15 +25,16 @@ class Files:
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
+        self._space = sql.space_name.format("memories.space")
         self._files = f"""
             SELECT
                 memories.id, memories.path,
-                CASE WHEN memories.space = files.space THEN memories.state ELSE {sql.greatest}(memories.state, 3) END,
+                CASE WHEN {self._space} = files.space THEN memories.state ELSE {sql.greatest}(memories.state, 3) END,
                 memories.version, files.name, files.path, files.version, files.hash, files.stamp,
                 outbox.memory IS NOT NULL
             FROM files
-            JOIN memories ON {sql.filed.meets("files", "memories")}
-            LEFT JOIN outbox ON {" AND ".join(f"outbox.{name} = files.{name}" for name in sql.outbox_key)}
+            JOIN memories ON memories.id = files.memory
+            LEFT JOIN outbox ON outbox.space = files.space AND outbox.memory = files.memory
         """
 
     def at_path(self, space: str, path: str, audience: Audience) -> Memory | None:
@@ -89,14 +90,14 @@ class Files:
             AND memories.path < :end
             AND (memories.path = :path OR memories.path >= :first)
             AND memories.id <> :id
-            AND {f"memories.access_level = 'private' AND {self._sql.owner} = :user" if private else SHARED}
+            AND {f"memories.access_level = 'private' AND memories.user_id = {self._sql.name}" if private else SHARED}
             """,
             space=memory.space,
             path=path,
             first=path + "-",
             end=path + ".",
             id=memory.id,
-            user=memory.context.user_id,
+            name=memory.context.user_id,
         )
         return {path for (path,) in rows}
 
@@ -128,10 +129,9 @@ class Files:
 
     def sections(self, space: str) -> dict[str, str | None]:
         """Sections that were made or described, with their descriptions; others exist by what lies in them."""
-        rows = self._sql.all(
-            f"SELECT path, description FROM sections WHERE space = {self._sql.space} ORDER BY path", space=space
+        return dict(
+            self._sql.all("SELECT path, description FROM sections WHERE space = :space ORDER BY path", space=space)
         )
-        return dict(rows)
 
     def list(self, space: str, *, waiting: bool = False) -> List[File]:
         """Every memory of a space that is or was kept as a file, by name; purged ones while their file waits.
@@ -141,8 +141,8 @@ class Files:
         """
         table = "outbox" if waiting else "files"
         rows = self._sql.all(
-            # files_by_space or files_by_name; outbox_by_space or the primary key of outbox
-            f"{self._files} WHERE {table}.space = {self._sql.space} ORDER BY files.name",
+            # files_by_name; the primary key of outbox
+            f"{self._files} WHERE {table}.space = :space ORDER BY files.name",
             space=space,
         )
         return [file_of_row(row) for row in rows]
@@ -155,12 +155,12 @@ class Files:
     def named(self, space: str, name: str) -> File | None:
         """The file with this name, if an active memory is kept in it."""
         row = self._sql.one(
-            # files_by_space or files_by_name
+            # files_by_name
             f"""
             {self._files}
-            WHERE files.space = {self._sql.space}
+            WHERE files.space = :space
             AND files.name = :name
-            AND memories.space = files.space
+            AND {self._space} = files.space
             AND memories.state IN (0, 1)
             """,
             space=space,
@@ -170,10 +170,8 @@ class Files:
 
     def waiting(self) -> dict[str, int]:
         """How many files wait to be written, by space; spaces where none does are left out."""
-        # outbox_by_space, or the primary key
-        name = self._sql.space_name.format("outbox.space")
-        rows = self._sql.all(f"SELECT {name}, count(*) FROM outbox GROUP BY outbox.space")
-        return dict(rows)
+        # the primary key
+        return dict(self._sql.all("SELECT space, count(*) FROM outbox GROUP BY space"))
 
     def mirrored(self, space: str) -> bool:
         """Whether every memory of the space is kept as a file."""
@@ -193,25 +191,25 @@ class FileChanges(Files):
     def in_sync(self, id: str, *, name: str, hash: bytes, stamp: str, version: int) -> None:
         """Note that a memory, at a version, and a file say the same; the file waits no longer unless it has changed
         since that version. A deleted memory that had a file of this name before has none any more."""
-        [filed], values = self._sql.filed.values, {"name": name, "hash": hash, "stamp": stamp, "version": version}
+        values = {"name": name, "hash": hash, "stamp": stamp, "version": version}
         self._sql.run(
-            # files_by_space or files_by_name; a name is one memory's
+            # files_by_name; a name is one memory's
             f"""
             UPDATE files
             SET name = '', hash = NULL, stamp = ''
-            WHERE space = (SELECT memories.space FROM memories WHERE memories.id = :memory)
+            WHERE space = (SELECT {self._space} FROM memories WHERE memories.id = :memory)
             AND name = :name
-            AND memory <> {filed}
+            AND memory <> :memory
             """,
             memory=id,
             name=name,
         )
         known = self._sql.run(
-            f"""
+            """
             UPDATE files
             SET name = :name, path = (SELECT memories.path FROM memories WHERE memories.id = :memory),
                 version = :version, hash = :hash, stamp = :stamp
-            WHERE memory = {filed}
+            WHERE memory = :memory
             """,
             memory=id,
             **values,
@@ -220,7 +218,7 @@ class FileChanges(Files):
             self._sql.run(
                 f"""
                 INSERT INTO files (space, memory, name, path, version, hash, stamp)
-                SELECT memories.space, {filed}, :name, memories.path, :version, :hash, :stamp
+                SELECT {self._space}, memories.id, :name, memories.path, :version, :hash, :stamp
                 FROM memories
                 WHERE memories.id = :memory
                 """,
@@ -232,7 +230,7 @@ class FileChanges(Files):
     def restamp(self, stamps: Mapping[str, str]) -> None:
         """Note what the file system says now of the files of these memories, whose bytes are the same."""
         self._sql.many(
-            f"UPDATE files SET stamp = :stamp WHERE {self._sql.filed.told('files')}",
+            "UPDATE files SET stamp = :stamp WHERE memory = :memory",
             [{"memory": memory, "stamp": stamp} for memory, stamp in stamps.items()],
         )
 
@@ -240,10 +238,10 @@ class FileChanges(Files):
         """Note that the file of a memory, at a version, was taken away though the memory stays. The next change of the
         memory lets a file wait again."""
         self._sql.run(
-            f"""
+            """
             UPDATE files
             SET name = '', path = '', version = 0, hash = NULL, stamp = ''
-            WHERE {self._sql.filed.told("files")}
+            WHERE memory = :memory
             """,
             memory=id,
         )
@@ -251,15 +249,8 @@ class FileChanges(Files):
 
     def drop(self, ids: Sequence[str]) -> None:
         """Memories are no longer kept as files, and nothing waits for them."""
-        [of] = self._sql.filed.of
         for table in ("files", "outbox"):
-            self._sql.run(
-                f"""
-                DELETE FROM {table}
-                WHERE memory IN (SELECT memories.{of} FROM memories WHERE {self._sql.among("memories.id", "ids")})
-                """,
-                ids=List(ids),
-            )
+            self._sql.run(f"DELETE FROM {table} WHERE {self._sql.among('memory', 'ids')}", ids=List(ids))
 
     def mirror(self, space: str, *, on: bool) -> None:
         """Keep every memory of a space as a file from now on (those there already wait), or only those that are."""
@@ -268,7 +259,7 @@ class FileChanges(Files):
         if on:
             # memories_by_place
             self._begin(f"memories.space = {self._sql.space} AND memories.state IN (0, 1)", space=space)
-            self._let_wait(f"files.space = {self._sql.space} AND files.hash IS NULL", space=space)
+            self._let_wait("files.space = :space AND files.hash IS NULL", space=space)
 
     def put_section(self, space: str, path: str, *, description: str | None) -> None:
         """Make a section, or change its description.
@@ -276,9 +267,9 @@ class FileChanges(Files):
         :raises SpaceNotFound: if its space was never created
         """
         put = self._sql.run(
-            f"""
+            """
             INSERT INTO sections (space, path, description)
-            SELECT {self._sql.space}, :path, :description
+            SELECT name, :path, :description
             FROM spaces
             WHERE name = :space
             ON CONFLICT (space, path) DO UPDATE SET description = excluded.description
@@ -298,9 +289,9 @@ class FileChanges(Files):
         if self._sql.one("SELECT 1 FROM spaces WHERE name = :space", space=space) is None:
             raise _no_space(space)
         self._sql.run(
-            f"""
+            """
             DELETE FROM sections
-            WHERE space = {self._sql.space}
+            WHERE space = :space
             AND (path = :path OR (path >= :first AND path < :end))
             """,
             space=space,
@@ -311,14 +302,13 @@ class FileChanges(Files):
 
     def _begin(self, which: str, **values: object) -> None:
         """Keep memories as files that are not yet."""
-        filed = self._sql.filed
         self._sql.run(
             f"""
             INSERT INTO files (space, memory, name)
-            SELECT memories.space, memories.{filed.of[0]}, ''
+            SELECT {self._space}, memories.id, ''
             FROM memories
             WHERE {which}
-            AND NOT EXISTS (SELECT 1 FROM files WHERE {filed.meets("files", "memories")})
+            AND NOT EXISTS (SELECT 1 FROM files WHERE files.memory = memories.id)
             """,
             **values,
         )
@@ -329,19 +319,15 @@ class FileChanges(Files):
             INSERT INTO outbox (space, memory, version)
             SELECT files.space, files.memory, memories.version
             FROM files
-            JOIN memories ON {self._sql.filed.meets("files", "memories")}
+            JOIN memories ON memories.id = files.memory
             WHERE {which}
-            ON CONFLICT ({", ".join(self._sql.outbox_key)}) DO UPDATE SET version = excluded.version
+            ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version
             """,
             **values,
         )
 
     def _wait_no_longer(self, id: str, version: int) -> None:
-        self._sql.run(
-            f"DELETE FROM outbox WHERE {self._sql.filed.told('outbox')} AND version <= :version",
-            memory=id,
-            version=version,
-        )
+        self._sql.run("DELETE FROM outbox WHERE memory = :memory AND version <= :version", memory=id, version=version)
 
 
 SHARED = "memories.access_level <> 'private'"

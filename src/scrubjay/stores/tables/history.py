@@ -49,11 +49,11 @@ RELATE = """
         created_at = excluded.created_at, hlc = excluded.hlc, origin = excluded.origin
 """
 ADD_EVENT = """
-    INSERT INTO events (space, number, at, action, memory, fields, {user}, client, caller, transport, dialect, reason,
+    INSERT INTO events (space, number, at, action, memory, fields, user_id, client, caller, transport, dialect, reason,
         credential)
 """
 EVENT = """
-    {space}, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason,
+    :space, {number}, :at, :action, {memory}, :fields, :user, :client, :caller, :transport, :dialect, :reason,
     :credential
 """
 DROPPED_AT_ONCE = 100  # results past their time, per result kept: they never pile up, and none waits for them
@@ -197,10 +197,10 @@ class History:
         """The changes of a space behind a number, in order."""
         rows = self._sql.all(
             # the primary key
-            f"""
-            SELECT number, at, action, memory, fields, {self._sql.user}, client, caller, transport, dialect, reason
+            """
+            SELECT number, at, action, memory, fields, user_id, client, caller, transport, dialect, reason
             FROM events
-            WHERE space = {self._sql.space}
+            WHERE space = :space
             AND number > :after
             ORDER BY number
             LIMIT :limit
@@ -226,7 +226,7 @@ class History:
             # At most KEPT_RECALLS rows, read rarely: no index of their memories. In JSON an element begins behind a
             # bracket or a comma, and a quote inside one is never bare: so its text can be looked for as it stands.
             f"""
-            SELECT at, space, {self._sql.user}, client, memories
+            SELECT at, space, user_id, client, memories
             FROM recalls
             WHERE {self._sql.place}(memories, :first) = 1 OR {self._sql.place}(memories, :later) > 0
             ORDER BY number DESC
@@ -244,7 +244,7 @@ class History:
 
     def bulk_operation(self, id: str) -> BulkOperation | None:
         """What was done to many memories at once under this id."""
-        row = self._sql.one(f"SELECT id, action, {self._sql.user}, at, reason FROM deeds WHERE id = :id", id=id)
+        row = self._sql.one("SELECT id, action, user_id, at, reason FROM deeds WHERE id = :id", id=id)
         if row is None:
             return None
         memories = self._sql.all("SELECT memory FROM deed_memories WHERE deed = :id ORDER BY memory", id=id)
@@ -267,7 +267,7 @@ class History:
             SELECT owed.memory
             FROM owed
             JOIN memories ON memories.id = owed.memory
-            WHERE owed.{self._sql.user} = :user
+            WHERE owed.user_id = :user
             AND owed.client = :client
             AND NOT EXISTS (
                 SELECT 1 FROM pending WHERE {self._sql.hanging.meets("pending", "memories")} AND NOT pending.judged
@@ -357,13 +357,12 @@ class HistoryChanges(History):
 
     def _write_events(self) -> None:
         (events, self._events), (same, self._same_events) = (self._events, []), (self._same_events, [])
-        names = {"user": self._sql.user, "space": self._sql.space}
         if events:
-            add = f"{ADD_EVENT} VALUES ({EVENT})".format(**names, number=":number", memory=":memory")
+            add = f"{ADD_EVENT} VALUES ({EVENT})".format(number=":number", memory=":memory")
             self._sql.many(add, events)
         for event in same:
             add = f"{ADD_EVENT} SELECT {EVENT} FROM {self._sql.each}".format(
-                **names, number=":number + place", memory="value", list=":memories"
+                number=":number + place", memory="value", list=":memories"
             )
             self._sql.run(add, **event)
         behind = {space: number for space, number in self._feeds.items() if number != self._written[space]}
@@ -457,8 +456,8 @@ class HistoryChanges(History):
         if not goes_on:
             self._drop_restored(operation)
         self._sql.run(
-            f"""
-            INSERT INTO deeds (id, action, {self._sql.user}, at, reason)
+            """
+            INSERT INTO deeds (id, action, user_id, at, reason)
             VALUES (:id, :action, :user, :at, :reason)
             ON CONFLICT (id) DO UPDATE SET at = excluded.at
             """,
@@ -519,16 +518,15 @@ class HistoryChanges(History):
 
     def keep_result(self, request: Request, result: str, *, memories: Sequence[str], at: datetime) -> None:
         """Remember the result for a day, or until one of the memories that it mentions is purged."""
-        columns, of, values = self._sql.result
         self._sql.run(
             "DELETE FROM results WHERE caller = :caller AND key = :key", caller=request.caller, key=request.key
         )
         self._sql.run(
             # results_by_time; what a result says of memories goes with it
-            f"""
+            """
             DELETE FROM results
-            WHERE ({", ".join(of)}) IN (
-                SELECT {", ".join(of)} FROM results WHERE at <= :before ORDER BY at LIMIT :limit
+            WHERE (caller, key) IN (
+                SELECT caller, key FROM results WHERE at <= :before ORDER BY at LIMIT :limit
             )
             """,
             before=milliseconds(at - RESULTS_KEPT),
@@ -547,14 +545,14 @@ class HistoryChanges(History):
             at=milliseconds(at),
         )
         self._sql.many(
-            f"INSERT INTO result_memories (memory, {', '.join(columns)}) VALUES (:memory, {', '.join(values)})",
+            "INSERT INTO result_memories (memory, caller, key) VALUES (:memory, :caller, :key)",
             [{"memory": memory, "caller": request.caller, "key": request.key} for memory in dict.fromkeys(memories)],
         )
 
     def owe(self, id: str, *, user: str, client: str) -> None:
         """Note that this client was told that its memory is not compared with earlier ones yet."""
         self._sql.run(
-            f"INSERT INTO owed (memory, {self._sql.user}, client) VALUES (:memory, :user, :client)",
+            "INSERT INTO owed (memory, user_id, client) VALUES (:memory, :user, :client)",
             memory=id,
             user=user,
             client=client,
@@ -566,11 +564,10 @@ class HistoryChanges(History):
 
     def forget_results(self, memory: str) -> None:
         """Forget every result that mentions a memory, which is erased."""
-        columns, of, _ = self._sql.result
         self._sql.run(
-            f"""
+            """
             DELETE FROM results
-            WHERE ({", ".join(of)}) IN (SELECT {", ".join(columns)} FROM result_memories WHERE memory = :memory)
+            WHERE (caller, key) IN (SELECT caller, key FROM result_memories WHERE memory = :memory)
             """,
             memory=memory,
         )
@@ -672,16 +669,8 @@ class SpaceChanges(Spaces):
         here = self._sql.space
         if self._sql.one(f"SELECT 1 FROM memories WHERE space = {here} AND state IN (0, 1, 2) LIMIT 1", space=name):
             raise Conflict(f"Space {name} still has memories.", hint="Forget them or move them first.")
-        columns, of, _ = self._sql.talk
-        for table in CONVERSATION_PARTS:
-            self._sql.run(
-                f"""
-                DELETE FROM {table}
-                WHERE ({", ".join(columns)}) IN (SELECT {", ".join(of)} FROM conversations WHERE space = {here})
-                """,
-                space=name,
-            )
-        self._sql.run(f"DELETE FROM conversations WHERE space = {here}", space=name)
+        for table in (*CONVERSATION_PARTS, "conversations"):
+            self._sql.run(f"DELETE FROM {table} WHERE space = :space", space=name)
         self._sql.run("UPDATE spaces SET deleted_at = :at WHERE name = :space", at=milliseconds(at), space=name)
         self._sql.erased()
         self._known.discard(name)

@@ -29,7 +29,7 @@ class Jobs:
         """Jobs, newest first: those of one user, those not finished yet, or all."""
         conditions = []
         if user is not None:
-            conditions.append(f"{self._sql.user} = :user")  # jobs_by_user
+            conditions.append("user_id = :user")  # jobs_by_user
         if unfinished:
             conditions.append("outcome IS NULL")  # jobs_unfinished
         return self._found(conditions, user=user, limit=limit)
@@ -55,7 +55,7 @@ class Jobs:
         runs = self._sql.span.runs.format("leases")
         rows = self._sql.all(
             f"""
-            SELECT id, kind, {self._sql.user}, role, granted, spaces, client, transport, dialect, arguments, state,
+            SELECT id, kind, user_id, role, granted, spaces, client, transport, dialect, arguments, state,
                 outcome, done, total, note, cancelling, attempts, result, error, created_at, started_at, finished_at,
                 EXISTS (SELECT 1 FROM leases WHERE name = 'job:' || jobs.id AND {runs}) AS taken
             FROM jobs
@@ -74,12 +74,11 @@ class JobChanges(Jobs):
     def put(self, job: Job) -> None:
         """Write a job as it is now, new or known. Whether it waits or runs is not written: the lease says so."""
         row = row_of_job(job)
-        columns = {self._sql.user if name == "user" else name: f":{name}" for name in row}
-        changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
+        changes = ", ".join(f"{name} = excluded.{name}" for name in row if name != "id")
         self._sql.run(
             f"""
-            INSERT INTO jobs ({", ".join(columns)})
-            VALUES ({", ".join(columns.values())})
+            INSERT INTO jobs ({", ".join(row)})
+            VALUES ({", ".join(f":{name}" for name in row)})
             ON CONFLICT (id) DO UPDATE SET {changes}
             """,
             **row,

@@ -44,18 +44,18 @@ Value = TypeVar("Value")
 # What a memory is read from, in the order `memory_of` takes it apart.
 FIELDS = (
     "seq", "id", "space", "kind", "content", "title", "path", "topic", "category", "tags", "auto_tags", "importance",
-    "confidence", "source", "access_level", "user", "conversation", "session", "metadata", "detail", "flags", "also",
-    "client", "caller", "transport", "dialect", "status", "supersedes", "superseded_by", "expires_at", "valid_from",
-    "valid_until", "verified_at", "deleted_at", "recoverable_until", "created_at", "updated_at", "accessed_at",
-    "access_count", "version", "hlc", "origin",
+    "confidence", "source", "access_level", "user_id", "conversation_id", "session_id", "metadata", "detail", "flags",
+    "also", "client", "caller", "transport", "dialect", "status", "supersedes", "superseded_by", "expires_at",
+    "valid_from", "valid_until", "verified_at", "deleted_at", "recoverable_until", "created_at", "updated_at",
+    "accessed_at", "access_count", "version", "hlc", "origin",
 )  # fmt: skip
 
 
 def memory_of(row: Row) -> Memory:
     (
         seq, key, space, kind, content, title, path, topic, category, tags, auto_tags, importance, confidence, source,
-        access_level, user, conversation, session, metadata, detail, flags, also, client, caller, transport, dialect,
-        status, supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at,
+        access_level, user_id, conversation_id, session_id, metadata, detail, flags, also, client, caller, transport,
+        dialect, status, supersedes, superseded_by, expires_at, valid_from, valid_until, verified_at, deleted_at,
         recoverable_until, created_at, updated_at, accessed_at, access_count, version, hlc, origin,
     ) = row  # fmt: skip
     return Memory(
@@ -73,7 +73,7 @@ def memory_of(row: Row) -> Memory:
         confidence=confidence,
         source=_source[source],
         access_level=_access_level[access_level],
-        context=_context(user, conversation, session),
+        context=_context(user_id, conversation_id, session_id),
         metadata={} if metadata == "{}" else json.loads(metadata),
         detail={} if detail == "{}" else json.loads(detail),
         flags=strings(flags),
@@ -115,8 +115,8 @@ _access_level, _status = _Made(AccessLevel), _Made(Status)
 
 
 @lru_cache(1_000)
-def _context(user: str, conversation: str | None, session: str | None) -> Context:
-    return Context(user_id=user, conversation_id=conversation, session_id=session)
+def _context(user_id: str, conversation_id: str | None, session_id: str | None) -> Context:
+    return Context(user_id=user_id, conversation_id=conversation_id, session_id=session_id)
 
 
 @lru_cache(1_000)
@@ -125,9 +125,13 @@ def _provenance(client: str, caller: str, transport: str, dialect: str | None) -
 
 
 def columns_of(memory: Memory) -> dict[str, Any]:
-    """The columns of `memories` that are the same everywhere: all but where it is, whose, and who may see it."""
+    """The columns of `memories` that follow from the memory, but who may see it; spaces and users by name."""
     return {
         "id": memory.id,
+        "space": memory.space,
+        "user_id": memory.context.user_id,
+        "conversation_id": memory.context.conversation_id,
+        "session_id": memory.context.session_id,
         "kind": memory.kind,
         "content": memory.content,
         "content_length": len(memory.content),
@@ -182,10 +186,6 @@ def snapshot_of_memory(memory: Memory) -> str:
     """What `snapshot_of` would have made of this memory's row."""
     columns = columns_of(memory) | {
         "seq": memory.seq,
-        "space": memory.space,
-        "user": memory.context.user_id,
-        "conversation": memory.context.conversation_id,
-        "session": memory.context.session_id,
         "accessed_at": milliseconds(memory.accessed_at),
         "access_count": memory.access_count,
     }
@@ -193,8 +193,8 @@ def snapshot_of_memory(memory: Memory) -> str:
 
 
 def memory_of_snapshot(snapshot: str) -> Memory:
-    fields = json.loads(snapshot)
-    return memory_of([fields.get(name) for name in FIELDS])
+    fields = json.loads(snapshot)  # stores of 465e9b5 wrote `user` for `user_id`
+    return memory_of([fields.get(name, fields.get(name.removesuffix("_id"))) for name in FIELDS])
 
 
 def former_phrases_of(column: str) -> tuple[FormerPhrases, ...]:

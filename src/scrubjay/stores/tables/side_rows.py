@@ -81,7 +81,7 @@ def row_of_job(job: Job) -> dict[str, Any]:
     return {
         "id": job.id,
         "kind": job.kind,
-        "user": job.caller.user,
+        "user_id": job.caller.user,
         "role": job.caller.role,
         "granted": None if job.caller.spaces is None else as_json(sorted(job.caller.spaces)),
         "spaces": as_json(list(job.spaces)),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.values.memory import LAST_LETTER, Audience, Filter, Memory, topic_key
+from scrubjay.values.memory import LAST_LETTER, Audience, Filter, Memory, Sight, topic_key
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
@@ -82,9 +82,11 @@ def by_rows(filter: Filter, mark: str, among: Callable[[str, Sequence[Any]], Con
     """What a filter asks of columns that are called the same in every backend, and that no index of vectors holds."""
     if filter.accessed_until is not None:
         yield f"memories.accessed_at <= {mark}", [milliseconds(filter.accessed_until)]
-    for column in ("source", "client", "caller", "transport"):
+    for column in ("source", "client", "caller", "transport", "session_id"):
         if (value := getattr(filter, column)) is not None:
             yield f"memories.{column} = {mark}", [value]
+    if filter.phrased is not None:
+        yield f"memories.also {'<>' if filter.phrased else '='} '[]'", []
     if filter.topic is not None:  # memories_by_topic
         yield f"memories.topic_key = {mark}", [topic_key(filter.topic)]
     if filter.path_prefix is not None and (folder := filter.path_prefix.rstrip("/")):  # "0" comes just after "/"
@@ -94,6 +96,21 @@ def by_rows(filter: Filter, mark: str, among: Callable[[str, Sequence[Any]], Con
         yield among("memories.id", sorted(filter.ids))
     if filter.id_prefix is not None:  # the unique index of ids
         yield f"(memories.id >= {mark} AND memories.id < {mark})", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
+
+
+def talks(audience: Audience, mark: str) -> Condition:
+    """Which conversations are there for an audience."""
+    by_sight: dict[Sight, Condition] = {
+        Sight.PUBLIC: ("FALSE", []),
+        Sight.SHARED: ("conversations.access_level <> 'private'", []),
+        Sight.OWN: (f"(conversations.access_level <> 'private' OR conversations.user_id = {mark})", [audience.user]),
+        Sight.ALL: ("TRUE", []),
+    }
+    conditions: list[Condition] = [("FALSE", [])]
+    for scope in audience.scopes:
+        within = [] if scope.space is None else [(f"conversations.space = {mark}", [scope.space])]
+        conditions.append(joined([*within, by_sight[scope.sight]], "AND"))
+    return joined(conditions, "OR")
 
 
 def behind(after: Position | None, value: str, mark: str, *, descending: bool) -> Iterator[Condition]:
@@ -158,22 +175,12 @@ def named(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Cl
 
 class Sql(ABC):
     # Names that differ.
-    user: str  # how a column for users is called: PostgreSQL keeps the word `user` for itself
-    owner: str  # the name of a memory's user
-    space: str  # what a column for spaces holds of the space named `:space`
-    space_name: str  # with a column for spaces in place of {}: the name of the space
-    events: str  # what to read events from, each with its space by name
+    space: str  # what the column for spaces of memories holds of the space named `:space`
+    space_name: str  # with that column in place of {}: the name of the space
+    name: str  # what the columns `user_id` and `conversation_id` of memories hold of the one named `:name`
     span: Span
-    parts: ClassVar[
-        Mapping[str, tuple[str, str]]
-    ]  # of statistics: the column of memories, and what it holds of the one `:name`
-    talk: Key  # how messages and injections name their conversation, told by `:space` and `:id`
-    injected: Key  # how injections name their memory, told by `:space` and `:memory`
-    filed: Key  # how files and the outbox name their memory, told by `:memory`
-    hanging: Key  # how what else hangs on a memory names it, told by `:memory`
-    outbox_key: tuple[str, ...]  # the columns that tell rows of the outbox, and their files, apart
+    hanging: Key  # how what hangs on a memory names it, told by `:memory`
     greatest: str  # the function that gives the greatest of its arguments
-    result: Key  # how memories of a kept result name it, told by `:caller` and `:key`
     linked: str  # with a statement that writes a link in place of {}: the same, and a file that names it waits
     telling: str  # a statement after which whoever listens hears of what is written in a `:space`; empty if none is
     each: str  # with a list of texts in place of {list}: its rows, each a `value` and its `place`, from 0

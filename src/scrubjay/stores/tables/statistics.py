@@ -180,7 +180,7 @@ class Those:
         self._values: dict[str, Any] = {"name": part.name}
         self._part, self._where = "''", "TRUE"
         if part.of is not Of.ALL:
-            column, value = sql.parts[part.of]
+            column, value = ("category", ":name") if part.of is Of.CATEGORY else (f"{part.of}_id", sql.name)
             self._part = f"CAST('{part.of}:' AS TEXT) || {value}"
             self._where = f"memories.{column} = {value}"
 

@@ -53,8 +53,8 @@ class Columns(NamedTuple):
 VECTOR = Columns("vectors.memory, vectors.id, vectors.vector")
 ALL = Columns(
     f"""
-    vectors.memory, vectors.id, space, audience, user, state, created_at, coalesce(expires_at, {NEVER}),
-    coalesce(conversation, 0), content_length, detail = '{{}}', kind, category, importance, memories.id, valid_from,
+    vectors.memory, vectors.id, space, audience, user_id, state, created_at, coalesce(expires_at, {NEVER}),
+    coalesce(conversation_id, 0), content_length, detail = '{{}}', kind, category, importance, memories.id, valid_from,
     valid_until, superseded_by, substr(content, 1, {OPENING}), vectors.vector
     """,
     "CROSS JOIN memories ON memories.seq = vectors.memory AND memories.state < 4",

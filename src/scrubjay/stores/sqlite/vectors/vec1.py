@@ -166,8 +166,8 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
     replaced = {rowid: as_floats(blob) for rowid, blob in con.execute(former, (table.model is not None,))}
     rows = con.execute(
         f"""
-        SELECT seq, part, space, audience, user, state, kind, category, importance, created_at,
-            coalesce(expires_at, ?), coalesce(conversation, 0), vectors.vector
+        SELECT seq, part, space, audience, user_id, state, kind, category, importance, created_at,
+            coalesce(expires_at, ?), coalesce(conversation_id, 0), vectors.vector
         FROM memories
         CROSS JOIN {own.table} ON vectors.memory = memories.seq
         WHERE {where}

@@ -1,1 +1,0 @@
--- The vec1 index, bulk loads. Released files are never edited.
