@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.embedders.base import Embedder
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.store.models import FurtherModel
     from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders.registry import Registry
     from scrubjay.providers.base import Provider
@@ -39,7 +40,6 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
     from scrubjay.engine.archive.prices import read as read_prices
     from scrubjay.engine.parts import Parts
 
-    second = open_second(settings) if embedder is None else None
     parts = Parts(
         open_store(
             settings.store,
@@ -53,9 +53,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None) -> Engi
         only=settings.only,
         wait_seconds=settings.embed_wait,
         fetch=model_fetcher(settings, settings.embedder),
-        second=second,
-        languages=settings.languages,
-        fetch_second=None if second is None else model_fetcher(settings, second.name),
+        further=further_models(settings) if embedder is None else (),
         judge_seconds=settings.judge_wait / 1000,
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
@@ -346,18 +344,20 @@ class LazyProvider:
             self._provider.close()
 
 
-def open_second(settings: Settings) -> Embedder | None:
-    """The model for other languages, not yet loaded, if one stands beside the chosen one: by itself only beside an
-    English one of ours."""
+def further_models(settings: Settings) -> list[FurtherModel]:
+    """The models beside the chosen one, none of them loaded: by itself only one for other languages beside an English
+    one of ours."""
     if settings.languages == "off" or settings.embedder == "none":
-        return None
+        return []
     from scrubjay.embedders.catalogue import CATALOGUE, ENGLISH, LANGUAGES
 
     if settings.embedder == LANGUAGES or (settings.languages == "auto" and settings.embedder not in ENGLISH):
-        return None
+        return []
     from scrubjay.embedders.local import LocalEmbedder
+    from scrubjay.engine.store.models import FurtherModel
 
-    return LocalEmbedder(CATALOGUE[LANGUAGES], settings.models)
+    fetch, always = model_fetcher(settings, LANGUAGES), settings.languages == "on"
+    return [FurtherModel(embedder=LocalEmbedder(CATALOGUE[LANGUAGES], settings.models), fetch=fetch, always=always)]
 
 
 def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from scrubjay.engine.jobs import Worker
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
 from scrubjay.engine.store.embedding import Embedding, Waiting
-from scrubjay.engine.store.languages import Languages
+from scrubjay.engine.store.models import FurtherModel, Models
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import ArchiveUnavailable
@@ -53,9 +53,7 @@ class Parts:
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 2.0,
         fetch: Callable[[], None] | None = None,
-        second: Embedder | None = None,
-        languages: str = "auto",
-        fetch_second: Callable[[], None] | None = None,
+        further: Sequence[FurtherModel] = (),
         strict_embedding: bool = False,
         quota: int = 0,
         provider: Provider | None = None,
@@ -107,9 +105,9 @@ class Parts:
             provenance=provenance or Provenance(caller=who.user),
         )
         self.embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self.languages = Languages(records, second, mode=languages, wait_seconds=wait_seconds, fetch=fetch_second)
+        self.models = Models(records, further, wait_seconds=wait_seconds)
         self.waiting = Waiting(records)
-        self.backlog = Backlog(records, self.embedding, self.languages, self._judge_late)
+        self.backlog = Backlog(records, self.embedding, self.models, self._judge_late)
         self.housekeeper = Housekeeper(self.owner)
         self.indexer = Indexer(records)
         self.worker = Worker(self.owner)
@@ -154,7 +152,7 @@ class Parts:
     def warm(self) -> None:
         """Load the model and see to what waits for it, in the background; returns at once."""
         self.embedding.warm()
-        self.languages.warm()
+        self.models.warm()
         self.backlog.start()
         self.housekeeper.start()
         self.indexer.start()
@@ -169,7 +167,7 @@ class Parts:
         self.indexer.close()
         self.backlog.close()
         self.embedding.close()
-        self.languages.close()
+        self.models.close()
         self.records.close()
         if self.provider is not None:
             self.provider.close()

@@ -550,6 +550,7 @@ def _found(con: Connection, restriction: Restriction, dimension: int, among: Con
             FROM {tables}
             JOIN vectors
             ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = {signatures}.part
+            AND vectors.model = ''
             {texts}
             WHERE {where}
             AND vector_dims(vectors.vector) = %s
