@@ -46,7 +46,7 @@ class Settings:
     model_pull: str = setting("auto", "Download a missing model in the background: auto or never.")
     languages: str = setting(
         "auto",
-        "A second model, for other languages than English: auto (once such a text is stored), on or off.",
+        "A further model, for other languages than English: auto (once such a text is stored), on or off.",
     )
     lend_model: bool = setting(
         True,

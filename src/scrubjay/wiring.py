@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from scrubjay.engine import parts
     from scrubjay.engine.archive import prices
     from scrubjay.engine.engine import Engine
+    from scrubjay.engine.store import models as further_model
+    from scrubjay.engine.store.models import FurtherModel
     from scrubjay.engine.sync import local
     from scrubjay.engine.sync.peer import Peer
     from scrubjay.folders import registry
@@ -52,7 +54,7 @@ else:
     catalogue, download, hashing, lenders, models, remote = modules(
         "scrubjay.embedders", "catalogue download hashing lending local remote"
     )
-    parts, prices, local = modules("scrubjay.engine", "parts archive.prices sync.local")
+    parts, prices, local, further_model = modules("scrubjay.engine", "parts archive.prices sync.local store.models")
     remote_keys, peer = modules("scrubjay.remote", "keys peer")
     postgres_copying, postgres_store = modules("scrubjay.stores.postgres", "copying store")
     backups, sqlite_copying, salvage, sqlite_store = modules("scrubjay.stores.sqlite", "backup copying salvage store")
@@ -63,7 +65,6 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None, borrows
     lending = lenders.Lending(
         settings.home if settings.lend_model and sys.platform != "win32" else None, borrows=borrows
     )
-    second = open_second(settings, lending) if embedder is None else None
     shared = parts.Parts(
         open_store(
             settings.store,
@@ -77,9 +78,7 @@ def open_engine(settings: Settings, *, embedder: Embedder | None = None, borrows
         only=settings.only,
         wait_seconds=settings.embed_wait,
         fetch=model_fetcher(settings, settings.embedder),
-        second=second,
-        languages=settings.languages,
-        fetch_second=None if second is None else model_fetcher(settings, second.name),
+        further=further_models(settings, lending) if embedder is None else (),
         judge_seconds=settings.judge_wait / 1000,
         strict_embedding=settings.strict_embedding,
         quota=settings.quota,
@@ -342,16 +341,22 @@ class LazyProvider:
             self._provider.close()
 
 
-def open_second(settings: Settings, lending: Lending | None = None) -> Embedder | None:
-    """The model for other languages, not yet loaded, if one stands beside the chosen one: by itself only beside an
-    English one of ours."""
+def further_models(settings: Settings, lending: Lending | None = None) -> list[FurtherModel]:
+    """The models beside the chosen one, none of them loaded: by itself only one for other languages beside an English
+    one of ours."""
     if settings.languages == "off" or settings.embedder == "none":
-        return None
-    chosen = settings.embedder
-    if chosen == catalogue.LANGUAGES or (settings.languages == "auto" and chosen not in catalogue.ENGLISH):
-        return None
-    model = models.LocalEmbedder(catalogue.CATALOGUE[catalogue.LANGUAGES], settings.models)
-    return model if lending is None else lending.shared(model)
+        return []
+    name, chosen = catalogue.LANGUAGES, settings.embedder
+    if chosen == name or (settings.languages == "auto" and chosen not in catalogue.ENGLISH):
+        return []
+    model: Embedder = models.LocalEmbedder(catalogue.CATALOGUE[name], settings.models)
+    return [
+        further_model.FurtherModel(
+            embedder=model if lending is None else lending.shared(model),
+            fetch=model_fetcher(settings, name),
+            always=settings.languages == "on",
+        )
+    ]
 
 
 def model_fetcher(settings: Settings, name: str) -> Callable[[], None] | None:

@@ -320,10 +320,10 @@ def test_the_model_for_other_languages_is_told_of(run, tmp_path):
     ],
 )
 def test_what_is_said_of_texts_in_other_languages_depends_on_the_model(run, home, chosen, state, do):
-    """Without the second model: it may be switched off, or not needed, since the first knows these languages."""
+    """Without the further model: it may be switched off, or not needed, since the chosen one knows these languages."""
     run("store", "Die Katze heißt Mimi")
     with closing(apsw.Connection(str(home / "memories.db"))) as file:
-        file.execute("INSERT INTO facts (key, value) VALUES ('second_model', 'of a time before')")
+        file.execute("INSERT INTO facts (key, value) VALUES ('further_models', json_array('of a time before'))")
 
     found = findings(run("doctor", "--json", env=chosen))["other languages"]
 

@@ -60,8 +60,8 @@ def found(by_words, by_meaning, further):
     )
 
 
-def fuse(by_words, by_meaning, further, second=None, *, weight=ranking.BESIDE):
-    return list(ranking.fuse(found(by_words, by_meaning, further), AS_IT_IS, second, weight=weight))
+def fuse(by_words, by_meaning, more, *further):
+    return list(ranking.fuse(found(by_words, by_meaning, more), AS_IT_IS, further))
 
 
 def second_look(candidates, glimpses, question, periods, passages=()):

@@ -8,7 +8,6 @@ from operator import itemgetter
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search.ranking import (
     ANSWERS_TOO,
-    BESIDE,
     FULLY_READ,
     LONG,
     LONG_COSTS,
@@ -30,13 +29,14 @@ from scrubjay.values.words import query_words
 SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first
 
 
-def fuse(by_words, by_meaning, further, second=None, *, weight=BESIDE):
-    words, cosines, second = dict(by_words), {**dict(by_meaning), **further}, second or {}
+def fuse(by_words, by_meaning, more, *further):
+    words, cosines = dict(by_words), {**dict(by_meaning), **more}
     found = []
     for memory, cosine in cosines.items():
         similarity, word_score = cosine, words.get(memory, 0.0)
-        if memory in second:
-            similarity += weight * (second[memory] - similarity)
+        for seen, weight in further:
+            if memory in seen:
+                similarity += weight * (seen[memory] - similarity)
         score = MEANING * similarity + (1 - MEANING) * word_score
         found.append(Candidate(memory, score, word_score, cosine, similarity))
     for memory, word_score in words.items():

@@ -429,7 +429,7 @@ def test_a_fault_at_one_memory_keeps_no_other_waiting(open_engine, caplog):
     def judge(memory, _vector):
         judged.put(memory.content) if memory.content != "poison" else 1 / 0
 
-    backlog = Backlog(jay.records, jay.parts.embedding, jay.parts.languages, judge)
+    backlog = Backlog(jay.records, jay.parts.embedding, jay.parts.models, judge)
     backlog.start()
     assert judged.get(timeout=60) == "The pier opens at nine"
     open_engine(None).store("The ferry is late")

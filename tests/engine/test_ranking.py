@@ -41,11 +41,15 @@ def test_nothing_is_dropped_for_being_far():
     assert ids(fused) == ["some-word", "unrelated"]
 
 
-def test_a_second_model_is_heard_as_much_as_the_first():
-    fused = fuse([], [Match("first", 0.6), Match("second", 0.5)], {}, {"first": 0.1, "second": 0.9})
+def test_further_models_are_heard_by_their_weights():
+    near = [Match("first", 0.6), Match("second", 0.5)]
+    fused = fuse([], near, {}, ({"first": 0.1, "second": 0.9}, 0.5))
+    by_three = fuse([], near, {}, ({"first": 0.1, "second": 0.9}, 0.5), ({"first": 0.75}, 0.2))
 
     assert ids(fused) == ["second", "first"]
     assert fused[0].similarity == pytest.approx(0.7)
+    assert by_three[0] == fused[0]
+    assert by_three[1].similarity == pytest.approx(0.43)
 
 
 def test_a_memory_without_a_vector_is_found_by_its_words_alone():

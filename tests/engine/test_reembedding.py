@@ -12,6 +12,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.upkeep import reembedding
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
+from scrubjay.stores.promises.memories import OWN_MODEL
 from scrubjay.stores.sqlite.filters import dimension_of
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
@@ -204,7 +205,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     end_leases(path)
 
     with closing(SqliteStore(path)) as store:
-        assert store.history.fact("model").startswith("becoming ")
+        assert store.history.fact(OWN_MODEL).startswith("becoming ")
     with Child("reembed", path) as child:
         told = child.rest()
         assert child.process.wait() == 0, child.errors.decode()
@@ -217,9 +218,9 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize("written", [float("nan"), float("inf"), 3e38])
-@pytest.mark.parametrize("table", ["vectors", "second_vectors"])
+@pytest.mark.parametrize("model", ["", "further-1"])
 @pytest.mark.parametrize("repair", ["reembed", "rebuild"])
-def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp_path, written, table, repair):
+def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp_path, written, model, repair):
     """As it may be written by hand, or was by a program that did not look."""
     import numpy as np
 
@@ -228,12 +229,11 @@ def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp
         numbers = np.full(HashingEmbedder.dimension, written, np.float32).tobytes()
         with store._changing() as tx:
             seq = next(tx._con.execute("SELECT seq FROM memories WHERE id = ?", (poisoned.id,)))[0]
-            if table == "vectors":
+            if not model:
                 tx._con.execute("UPDATE vectors SET vector = ? WHERE memory = ?", (numbers, seq))
             else:
                 tx._con.execute(
-                    "INSERT INTO second_vectors (memory, part, model, vector) VALUES (?, 0, 'second-1', ?)",
-                    (seq, numbers),
+                    "INSERT INTO vectors (memory, part, model, vector) VALUES (?, 0, ?, ?)", (seq, model, numbers)
                 )
             tx._con.execute("UPDATE counters SET change = change + 1")
             tx._con.execute("UPDATE memories SET change = (SELECT change FROM counters)")
@@ -243,7 +243,7 @@ def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp
         assert {hit.memory.id for hit in hits} == {poisoned.id, *(one.id for one in others)}
         jay.store("fact 13 about harbours")
         assert store.check().unusable_vectors == 1
-        assert store.check().with_vectors == (12 if table == "vectors" else 13)
+        assert store.check().with_vectors == (13 if model else 12)
 
         assert getattr(jay, repair)() is None or repair == "reembed"
 

@@ -16,7 +16,7 @@ from scrubjay.stores.copying import TABLES, Copyable, copy
 from scrubjay.stores.postgres.copying import PostgresCopy, _sent
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.values import copied_lines, vector_bytes
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import OWN_MODEL, Store
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite.copying import SqliteCopy
@@ -41,7 +41,7 @@ from scrubjay.values.memory import (
     Status,
 )
 from tests.postgres import Stores, server_url
-from tests.stores.contract.second_vectors import both, second_nearest
+from tests.stores.contract.further_vectors import both, further_nearest
 from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
@@ -119,7 +119,7 @@ def fill(store: Store) -> None:
         tx.history.owe(first.id, user="ann", client="editor")
         tx.history.record(an_event(memory=first.id, fields=("tags",)))
         tx.history.record(an_event(space="work"))
-        tx.history.set_fact("model", "m")
+        tx.history.set_fact(OWN_MODEL, "m")
         tx.clock.tick(later(9_999))
         tx.judge_category(first.id, agreed=True)
         tx.count_consolidation(first.id, sources=2, at=NOW)
@@ -162,9 +162,7 @@ def blobs(store: SqliteStore) -> list[tuple[Any, ...]]:
     with store._reading() as con:
         return con.execute(
             """
-            SELECT memory, part, vector FROM vectors
-            UNION ALL SELECT memory, part, vector FROM second_vectors
-            ORDER BY 1, 2, 3
+            SELECT memory, part, vector FROM vectors ORDER BY 1, 2, 3
             """
         ).fetchall()
 
@@ -208,7 +206,7 @@ def test_everything_moves_and_is_found_again(
     counts = copy(sides[0], sides[1], quiet)
 
     assert min(counts[table.name] for table in TABLES if table.name != "acts") > 0, "a table is not tried here"
-    assert second_nearest(target) == second_nearest(source) != []
+    assert further_nearest(target) == further_nearest(source) != []
     assert matched(target, "austin") == matched(source, "austin") != []
     assert matched(target, "東京") == matched(source, "東京") != []
     for word in ("conspiracies", "universities", "general", "packing", "京都"):

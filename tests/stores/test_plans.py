@@ -88,22 +88,26 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "memories_by_place (space=? AND path>? AND path<?)",
         "memories_by_place",
     ),
-    "the files of a space": (lambda sql: FileChanges(sql).list("default"), "files_by_space", "files_by_name"),
+    "the files of a space": (lambda sql: FileChanges(sql).list("default"), "files_by_name", "files_by_name"),
     "files that wait": (
         lambda sql: FileChanges(sql).list("default", waiting=True),
-        "outbox_by_space",
+        "outbox USING PRIMARY KEY",
         "outbox_pkey",
     ),
-    "the file with a name": (lambda sql: FileChanges(sql).named("default", "a"), "files_by_space", "files_by_name"),
+    "the file with a name": (
+        lambda sql: FileChanges(sql).named("default", "a"),
+        "files_by_name (space=? AND name=?)",
+        "files_by_name",
+    ),
     "the file of a memory": (
         lambda sql: FileChanges(sql).of("m"),
-        "files USING INTEGER PRIMARY KEY",
+        "files_by_memory",
         "files_by_memory",
     ),
-    "how many files wait": (lambda sql: FileChanges(sql).waiting(), "outbox_by_space", "outbox_pkey"),
+    "how many files wait": (lambda sql: FileChanges(sql).waiting(), "SCAN outbox", "outbox_pkey"),
     "taking a file away": (
         lambda sql: FileChanges(sql).withdraw("m", version=1),
-        "files USING INTEGER PRIMARY KEY",
+        "files_by_memory",
         "files_by_memory",
     ),
     "archives of memories": (

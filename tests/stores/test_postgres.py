@@ -25,7 +25,7 @@ from scrubjay.stores.tables.tally import NOTHING, Batch
 from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight
 from tests.postgres import Stores, server_url
 from tests.stores import citus_rules
-from tests.stores.contract.second_vectors import SECOND
+from tests.stores.contract.further_vectors import FURTHER
 from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
@@ -160,15 +160,6 @@ def test_words_give_the_same_order_as_in_sqlite(store: PostgresStore, tmp_path: 
 REPEATED = (1, 1, 1, 1, 1, 2, 3, 4, 5, 9, 90)  # how often a word is said in a row
 
 
-def test_signatures_that_a_server_of_the_version_before_writes_get_their_levels(store: PostgresStore) -> None:
-    put_all(store, (some(f"text {number}", id=f"m{number}") for number in range(3)), [unit(7)])
-    with store._connections.apart() as con:
-        con.execute("CREATE TEMPORARY TABLE written AS SELECT * FROM signatures; DELETE FROM signatures")
-        con.execute("ALTER TABLE written DROP COLUMN levels; INSERT INTO signatures SELECT * FROM written")
-
-        assert postgres_signatures.wrong(con) == 0
-
-
 def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a model's are: most of their numbers have one sign in nearly all of them."""
     monkeypatch.setattr(postgres_vectors, "EXACT_UP_TO", -1)
@@ -189,7 +180,7 @@ def test_signatures_tell_apart_vectors_in_a_narrow_cone(store: PostgresStore, mo
     assert found > 135  # of 200; by the signs alone it is 106
 
 
-@pytest.mark.parametrize("model", [None, SECOND])
+@pytest.mark.parametrize("model", [None, FURTHER])
 def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, model: str | None
 ) -> None:
@@ -198,6 +189,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
         for number in range(300):
             name, vectors = f"m{number}", [unit(number)]
             assert tx.add_vectors(name, version=1, first_part=0, vectors=vectors, parts=1, model=model)
+        tx.upkeep.keep_models([FURTHER])
     own = postgres_vectors.kept(model)
     exact = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20, model=model)
     monkeypatch.setattr(postgres_vectors, "INDEX_FROM", 200)
@@ -206,7 +198,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     assert not store.tend()
     assert not store.needs_tending()
     with store._reading() as con:
-        assert postgres_vectors.indexed(con, DIMENSION, own.name)
+        assert postgres_vectors.indexed(con, DIMENSION, model)
         asked = restricted(Filter(), EVERYTHING, now=NOW)
         assert asked is not None
         found = postgres_vectors._by_index(con, QUERY, asked, 20, own)
@@ -219,7 +211,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9, model=model) != []
     store.rebuild()
     with store._reading() as con:
-        assert not postgres_vectors.indexed(con, DIMENSION, own.name)
+        assert not postgres_vectors.indexed(con, DIMENSION, model)
 
 
 def test_signatures_find_what_comparing_every_vector_finds(

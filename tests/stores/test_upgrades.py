@@ -1,6 +1,7 @@
 """A store of 465e9b5 is brought up to date with all it holds, also by a program that is killed meanwhile.
 
-`earlier/` has such a store of each backend: its program ran `grow` and wrote them.
+`earlier/` has such a store of each backend: its program ran `grow` and wrote them. Two vectors of the file are in the
+form of before, which took twice the space.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from scrubjay.errors import StorageBusy, StorageError, StorageTooNew
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres.schema import statements_in
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import FURTHER_MODELS, OWN_MODEL, Store
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.scripts import SCHEMA_VERSION, UPGRADED, script_for
@@ -119,7 +120,8 @@ def grow(store: Store) -> None:
         tx.history.alias("another", "a")
         tx.history.record(an_event(memory="a", fields=("tags",)))
         tx.history.record(an_event(space="work", reason="because"))
-        tx.history.set_fact("model", "m")
+        tx.history.set_fact(OWN_MODEL, "m")  # `model` then
+        tx.history.set_fact(FURTHER_MODELS, f'["{OTHER}"]')  # `second_model`, one then
         tx.history.note_operation(BulkOperation(id="deed_1", action="forget", user="ann", at=NOW, memories=("a", "d")))
         tx.judge_category("a", agreed=True)
         tx.count_consolidation("a", sources=2, at=NOW)
@@ -166,7 +168,7 @@ def told(store: Store) -> dict[str, Any]:
         "words as eve sees them": scores(store, "User lives waits 東京", EVE),
         "meaning": [rounded(store.nearest(at_cosine(1.0), everything, EVERYTHING, now=NOW, limit=9, model=model))
                     for model in (None, OTHER)],
-        "lacking": store.upkeep.count_lacking_second(OTHER),
+        "lacking": store.upkeep.count_lacking(OTHER),
         "waiting": store.upkeep.pending(limit=9),
         "versions": [replace(one, id="", memory=replace(one.memory, origin="")) for one in history.versions("a")],
         "links": [replace(one, origin="") for one in history.links(["a", "f"])],
@@ -175,7 +177,7 @@ def told(store: Store) -> dict[str, Any]:
         "recalls": history.recalls("a"),
         "undone at once": history.bulk_operation("deed_1"),
         "result": result,
-        "model": history.fact("model"),
+        "models": (history.fact(OWN_MODEL), history.fact(FURTHER_MODELS)),
         "totals": replace(totals(store), vector_bytes={}),
         "activity": store.statistics.activity(Part(), EVERYTHING, since=NOW, until=later(90)),
         "spaces": [replace(space, created_at=NOW) for space in store.spaces.list()],

@@ -47,7 +47,7 @@ from scrubjay.values.memory import (
 )
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
-from tests.stores.contract.second_vectors import SECOND
+from tests.stores.contract.further_vectors import FURTHER
 from tests.stores.contract.suite import (
     DIMENSION,
     EVERYTHING,
@@ -79,12 +79,12 @@ def empty_indexed() -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "memories.db"
         with closing(SqliteStore(file, index_from=2**40)) as store:
-            for whose in (SECOND, None):
+            for whose in (FURTHER, None):
                 with store._changing() as tx:
                     vec1.begin(tx._con, Plan(DIMENSION, 1, 1_000, whose), model())
                 while store.tend():
                     pass
-            assert [(table.state, table.model) for table in every_table(store)] == [("ready", SECOND), ("ready", None)]
+            assert [(table.state, table.model) for table in every_table(store)] == [("ready", FURTHER), ("ready", None)]
         return file.read_bytes()
 
 
@@ -93,7 +93,7 @@ def indexed(path: Path) -> SqliteStore:
     path.touch(mode=0o600)
     path.write_bytes(empty_indexed())
     store = SqliteStore(path, index=Vec1Index(few=0), index_from=2**40)
-    store._indexes[SECOND] = Vec1Index(few=0, model=SECOND)
+    store._indexes[FURTHER] = Vec1Index(few=0, model=FURTHER)
     return store
 
 
@@ -114,7 +114,6 @@ def states(store: SqliteStore) -> list[str]:
 def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
     """The vectors that a table has codes of, by number of memory and part. Its own copies of them are blank."""
     table = table or known(store)[-1]
-    own = "vectors" if table.model is None else "second_vectors"
     with closing(apsw.Connection(str(store._connections.path))) as con:
         con.create_scalar_function("as_floats", as_floats)
         con.execute("BEGIN IMMEDIATE")  # ended by closing: nothing of it stays
@@ -124,10 +123,12 @@ def rows(store: SqliteStore, table: Table | None = None) -> dict[int, bytes]:
             UPDATE {table.name}_base
             SET vector = (
                 SELECT as_floats(own.vector)
-                FROM {own} AS own
+                FROM vectors AS own
                 WHERE own.memory = {table.name}_base.id / 4096 AND own.part = {table.name}_base.id % 4096
+                AND own.model = ?
             )
-            """
+            """,
+            (table.model or "",),
         )
         assert vec1.able(con)
         assert con.execute(f"PRAGMA integrity_check({table.name})").fetchall() == [("ok",)]  # each code is its vector's

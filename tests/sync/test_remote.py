@@ -36,6 +36,7 @@ from scrubjay.machine import outgoing
 from scrubjay.machine.http_client import ATTEMPTS, Answer
 from scrubjay.remote.keys import SyncKeys, keys_in
 from scrubjay.remote.peer import HttpLine, RemotePeer
+from scrubjay.stores.promises.memories import OWN_MODEL
 from scrubjay.stores.promises.sync import Erased, Heard
 from scrubjay.values.memory import AccessLevel, Caller, Role
 from scrubjay.wiring import open_peer
@@ -188,7 +189,7 @@ MEMORY = {
     "created_at": "2026-11-15T10:00:00Z", "updated_at": "2026-11-15T10:00:00Z", "accessed_at": "2026-11-15T10:00:00Z",
     "access_count": 0, "version": 1, "hlc": 7, "origin": "o2", "seq": 1,
 }  # fmt: skip
-REPLICA = {"memory": MEMORY, "erased": 0, "seen": {}, "aliases": [], "vectors": [], "second": [], "parts": 0}
+REPLICA = {"memory": MEMORY, "erased": 0, "seen": {}, "aliases": [], "vectors": [], "further": {}, "parts": 0}
 
 
 def parcel_of(*replicas, **more):
@@ -228,7 +229,7 @@ UNFIT = [
     {**REPLICA, "vectors": ["AAAA"], "parts": 1},
     {**REPLICA, "vectors": ["AADAfw=="], "parts": 1},  # NaN
     {**REPLICA, "vectors": ["AACAPw=="]},  # more than there are parts
-    {**REPLICA, "second": ["!"]},
+    {**REPLICA, "further": {"m": ["!"]}},
     {key: value for key, value in REPLICA.items() if key != "memory"},
 ]
 
@@ -678,7 +679,7 @@ def test_vectors_of_another_model_or_length_are_made_anew(open_engine):
         far.sync.host.take(taken, policy="newest_wins", named="newest_wins", sender="local", dry_run=False)
 
     assert all(len(one) == far.parts.embedding.embedder.dimension for one in far.records.vectors(["mem_anot"]).values())
-    assert far.records.history.fact("model") in (None, far.parts.embedding.fingerprint)
+    assert far.records.history.fact(OWN_MODEL) in (None, far.parts.embedding.fingerprint)
     far.parts.backlog.finish()
     assert far.search("Tea").degraded is None
 
@@ -762,4 +763,4 @@ def test_what_travels_changes_only_together_with_its_number():
     """Both sides refuse another number. If this fails: raise PROTOCOL, then write down the new shape."""
     shape = sha256(json.dumps([PARCEL, STAMP], sort_keys=True).encode()).hexdigest()[:12]
 
-    assert (wire.PROTOCOL, shape) == (3, "edc4f576b23f")
+    assert (wire.PROTOCOL, shape) == (4, "dc112a67e574")

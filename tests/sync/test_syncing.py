@@ -25,7 +25,7 @@ from scrubjay.errors import (
     SyncFailed,
     Undecided,
 )
-from scrubjay.stores.promises.memories import Change, clock_at
+from scrubjay.stores.promises.memories import OWN_MODEL, Change, clock_at
 from scrubjay.stores.promises.sync import Erased
 from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.values.memory import (
@@ -396,7 +396,7 @@ def test_two_memories_on_one_path_both_stay_and_the_younger_moves(jay, drive, cl
 def test_a_memory_of_another_model_is_found_by_words_at_once_and_waits_for_its_vector(jay, open_engine, tmp_path):
     jay.store("User plays the cello")
     with jay.records.writing() as tx:
-        tx.history.set_fact("model", "another-model")
+        tx.history.set_fact(OWN_MODEL, "another-model")
     other = open_engine("other.db")
     other.store("So that it has a model")
     jay.sync.add("other", tmp_path / "other.db")

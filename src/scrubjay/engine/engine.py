@@ -202,7 +202,6 @@ class Engine:
             provenance=self.provenance,
             spaces=self.spaces,
             model=self.parts.embedding.fingerprint,
-            second_model=self.parts.languages.embedding.fingerprint,
             now=self.now,
             holder=self.holder,
         )
@@ -351,9 +350,7 @@ class Engine:
             degraded = degraded or embedding.check_model(self)
             embedding.check_degraded(self, degraded)
             vector, wait = None if degraded else text.first, self.parts.judge_seconds
-            near = neighbours.find_neighbours(
-                self, memory, vector, audience, foreign=text.foreign(memory.content), wait_seconds=wait
-            )
+            near = neighbours.find_neighbours(self, memory, vector, audience, further=text.further, wait_seconds=wait)
             proposals = judge.find_proposals(self, memory, near, audience, fingerprint)
             compared = near.judged and (vector is not None or self.parts.embedding.embedder is None)
 
@@ -982,17 +979,17 @@ class Engine:
         return self.records.check(deep=deep)
 
     def rebuild(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
-        """Rebuild the word index, missing vectors (of both models, if there are two) and the vector index.
+        """Rebuild the word index, missing vectors (of every model) and the vector index.
 
         `progress` is told what is being made, and how much of it is done, or that it waits (`WAITING`); it must not use
         the store meanwhile.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """
-        words, vectors, second, index = (progress and partial(progress, name) for name in REBUILT)
+        words, vectors, further, index = (progress and partial(progress, name) for name in REBUILT)
         self.records.rebuild(progress=words)
         self.parts.backlog.finish(vectors, progress and partial(progress, WAITING, 0, None))
-        self.parts.backlog.finish_second(second)
+        self.parts.backlog.finish_further(further)
         self.parts.indexer.finish(index)
 
 

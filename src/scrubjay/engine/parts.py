@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from scrubjay.engine.jobs import Worker
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
 from scrubjay.engine.store.embedding import Embedding, Waiting
-from scrubjay.engine.store.languages import Languages
+from scrubjay.engine.store.models import FurtherModel, Models
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import ArchiveUnavailable
@@ -54,9 +54,7 @@ class Parts:
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 2.0,
         fetch: Callable[[], None] | None = None,
-        second: Embedder | None = None,
-        languages: str = "auto",
-        fetch_second: Callable[[], None] | None = None,
+        further: Sequence[FurtherModel] = (),
         strict_embedding: bool = False,
         quota: int = 0,
         provider: Provider | None = None,
@@ -110,9 +108,9 @@ class Parts:
             provenance=provenance or Provenance(caller=who.user),
         )
         self.embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
-        self.languages = Languages(records, second, mode=languages, wait_seconds=wait_seconds, fetch=fetch_second)
+        self.models = Models(records, further, wait_seconds=wait_seconds)
         self.waiting = Waiting(records)
-        self.backlog = Backlog(records, self.embedding, self.languages, self._judge_late)
+        self.backlog = Backlog(records, self.embedding, self.models, self._judge_late)
         self.housekeeper = Housekeeper(self.owner)
         self.indexer = Indexer(records)
         self.worker = Worker(self.owner)
@@ -158,7 +156,7 @@ class Parts:
         """See to what waits, in the background, and load the model there, if wanted; returns at once."""
         if model:
             self.embedding.warm()
-            self.languages.warm()
+            self.models.warm()
         self.backlog.start()
         self.housekeeper.start()
         self.indexer.start()
@@ -166,7 +164,8 @@ class Parts:
 
     def rest(self) -> None:
         """Give back the models and what was read into memory, if no text has needed a vector for ten minutes."""
-        if [each for each in (self.embedding, self.languages.embedding) if each.rest()] and not self.lending.lends:
+        embeddings = [self.embedding, *(one.embedding for one in self.models.each)]
+        if [each for each in embeddings if each.rest()] and not self.lending.lends:
             self.records.rest()
             give_back_memory()
 
@@ -179,7 +178,7 @@ class Parts:
         self.indexer.close()
         self.backlog.close()
         self.embedding.close()
-        self.languages.close()
+        self.models.close()
         self.records.close()
         if self.provider is not None:
             self.provider.close()

@@ -131,7 +131,6 @@ class RemotePeer(Peer):
                     unreadable=tuple(dict.fromkeys(batch.unreadable + parcel.unreadable)),
                     spaces={**batch.spaces, **parcel.spaces},
                     model=parcel.model,
-                    second_model=parcel.second_model,
                 )
         if {one.memory.id for one in batch.replicas} - set(ids):
             raise self._not_scrubjay()
@@ -277,7 +276,6 @@ def _of(parcel: SyncBatch, batch: Sequence[Replica | Link]) -> SyncBatch:
         links=tuple(one for one in batch if isinstance(one, Link)),
         spaces={name: told for name, told in parcel.spaces.items() if name in names},
         model=parcel.model,
-        second_model=parcel.second_model,
     )
 
 

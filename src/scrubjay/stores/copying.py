@@ -50,7 +50,7 @@ MEMORY = (
 )  # fmt: skip
 
 CLOCK = Table("clock", ("clock",))
-VECTORS = Table("vectors", ("space", "memory", "part", "vector"))
+VECTORS = Table("vectors", ("space", "memory", "part", "model", "vector"))
 TABLES = (
     # Who may call comes first: whatever happens later, no copy of ours has memories and no locks.
     Table(
@@ -77,7 +77,6 @@ TABLES = (
     Table("versions", ("space", "memory", "version", "id", "snapshot", "replaced_at", "replaced_by", "reason")),
     Table("ancestry", ("space", "memory", "origin", "hlc")),
     VECTORS,
-    Table("second_vectors", ("space", "memory", "part", "model", "vector")),
     Table("pending", ("space", "memory", "next_part", "attempts", "judged")),
     Table("owed", ("memory", "user_id", "client")),
     Table(

@@ -11,7 +11,7 @@ import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict, SpaceNotFound, StorageError
-from scrubjay.stores.promises.memories import Addition, Change, Store
+from scrubjay.stores.promises.memories import OWN_MODEL, Addition, Change, Store
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.values.memory import (
     AccessLevel,
@@ -172,7 +172,7 @@ class MemoriesContract:
             tx.history.relate(a_link(memory.id, "other"))
             tx.history.record(an_event(memory=memory.id))
             tx.spaces.create("new", at=NOW)
-            tx.history.set_fact("model", "m")
+            tx.history.set_fact(OWN_MODEL, "m")
             tx.history.alias("another", memory.id)
             raise ZeroDivisionError
 
@@ -184,7 +184,7 @@ class MemoriesContract:
             *store.upkeep.pending(limit=9),
         ] == []
         assert [space.name for space in store.spaces.list()] == ["default"]
-        assert store.history.fact("model") is None
+        assert store.history.fact(OWN_MODEL) is None
 
     def test_a_store_goes_on_after_a_transaction_that_raised(self, store: Store) -> None:
         with pytest.raises(ZeroDivisionError), store.writing():
@@ -195,12 +195,12 @@ class MemoriesContract:
     def test_a_transaction_reads_its_own_writes(self, store: Store) -> None:
         with store.writing() as tx:
             memory = put_in(tx, some())
-            tx.history.set_fact("model", "m")
+            tx.history.set_fact(OWN_MODEL, "m")
 
             assert tx.get([memory.id], EVERYTHING) == [memory]
             assert ids(tx.match("seattle", Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
             assert ids(tx.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=5)) == [memory.id]
-            assert tx.history.fact("model") == "m"
+            assert tx.history.fact(OWN_MODEL) == "m"
 
     def test_nobody_else_sees_a_transaction_before_it_ends(self, store: Store) -> None:
         before = put(store, some())

@@ -100,24 +100,24 @@ class PhrasesContract:
 
         with store.writing() as tx:
             late = tx.add_vectors(memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, also=memory.also)
-            second = tx.add_vectors(
-                memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, also=memory.also, model="second-1"
+            further = tx.add_vectors(
+                memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, also=memory.also, model="further-1"
             )
             right = tx.add_vectors(
-                memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, also=("yacht",), model="second-1"
+                memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, also=("yacht",), model="further-1"
             )
 
-        assert (late, second, right) == (False, False, True)
+        assert (late, further, right) == (False, False, True)
         assert store.cosines(QUERY, [memory.id])[memory.id] == pytest.approx(0.4, abs=1e-3)
 
-    def test_a_second_models_vectors_go_with_the_phrases(self, store: Store) -> None:
+    def test_a_further_models_vectors_go_with_the_phrases(self, store: Store) -> None:
         memory = put(store, some(BOAT))
         with store.writing() as tx:
-            tx.add_vectors(memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, model="second-1")
+            tx.add_vectors(memory.id, version=1, first_part=0, vectors=[QUERY], parts=1, model="further-1")
 
         rephrased(store, memory, "yacht")
 
-        assert store.cosines(QUERY, [memory.id], model="second-1") == {}
+        assert store.cosines(QUERY, [memory.id], model="further-1") == {}
 
     def test_nothing_of_them_is_left_by_a_purge(self, store: Store) -> None:
         memory = rephrased(store, put(store, some(BOAT, also=("yacht",))), "vessel")

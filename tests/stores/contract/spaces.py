@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.promises.memories import OWN_MODEL, Store
 from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values.memory import (
     AT_HAND,
@@ -143,9 +143,9 @@ class SpacesContract:
     def test_facts_are_remembered_and_replaced(self, store: Store, reopen: Reopen) -> None:
         for value in ("one", "two"):
             with store.writing() as tx:
-                tx.history.set_fact("model", value)
+                tx.history.set_fact(OWN_MODEL, value)
 
-        assert reopen().history.fact("model") == "two"
+        assert reopen().history.fact(OWN_MODEL) == "two"
 
     def test_an_unknown_fact_is_none(self, store: Store) -> None:
         assert store.history.fact("unknown") is None

@@ -12,6 +12,7 @@ from tests.stores.contract.archives import ArchivesContract
 from tests.stores.contract.callers import CallersContract
 from tests.stores.contract.conversations import ConversationsContract
 from tests.stores.contract.files import FilesContract
+from tests.stores.contract.further_vectors import FurtherVectorsContract
 from tests.stores.contract.history import HistoryContract
 from tests.stores.contract.jobs import JobsContract
 from tests.stores.contract.lists import ListsContract
@@ -19,7 +20,6 @@ from tests.stores.contract.memories import MemoriesContract
 from tests.stores.contract.phrases import PhrasesContract
 from tests.stores.contract.samples import *  # noqa: F403 -- for tests of one backend, too
 from tests.stores.contract.search import SearchContract
-from tests.stores.contract.second_vectors import SecondVectorsContract
 from tests.stores.contract.spaces import SpacesContract
 from tests.stores.contract.statistics import StatisticsContract
 from tests.stores.contract.sync import SyncContract
@@ -30,7 +30,7 @@ class StoreContract(
     HistoryContract,
     ListsContract,
     SearchContract,
-    SecondVectorsContract,
+    FurtherVectorsContract,
     PhrasesContract,
     StatisticsContract,
     ConversationsContract,

@@ -32,28 +32,27 @@ from scrubjay.engine.conflicts.duplicates import beside, same_said
 from scrubjay.engine.engine import WAITING
 from scrubjay.engine.files.two_way import is_away
 from scrubjay.engine.parts import engine_on
-from scrubjay.engine.store.languages import SECOND
+from scrubjay.engine.store.models import models_of
 from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead
 from scrubjay.errors import Error
 from scrubjay.folders.folder import Folder
 from scrubjay.machine.paths import SQLITE
 from scrubjay.machine.projects import project_root
-from scrubjay.stores.promises.memories import LOST, clock_at
+from scrubjay.stores.promises.memories import LOST, OWN_MODEL, clock_at
 from scrubjay.values.memory import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import (
     archive_folder,
     archives_in_store,
+    further_models,
     open_archive,
     open_embedder,
     open_registry,
-    open_second,
     open_store,
     sqlite_file,
 )
 
 if TYPE_CHECKING:
-    from scrubjay.embedders.base import Embedder
     from scrubjay.settings import Settings
     from scrubjay.stores.promises.memories import Checkup, Store
 
@@ -187,7 +186,7 @@ def model_files(settings: Settings) -> Iterator[Finding]:
 
 def languages(settings: Settings) -> Iterator[Finding]:
     """Whether the model for other languages is here, if it may be used."""
-    if open_second(settings) is None:
+    if not further_models(settings):
         if settings.embedder in ENGLISH:
             found = "Other languages than English are found by their words only."
             yield Finding(OK, "languages", found, "Unset SCRUBJAY_LANGUAGES.")
@@ -262,7 +261,7 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
         embedder = open_embedder(settings)
         if embedder is not None:
             yield from fingerprint(opened, embedder.fingerprint)
-            yield from second_vectors(opened, open_second(settings), settings)
+            yield from further_vectors(opened, settings)
         if not checkup.problems:
             yield from duplicate_copies(opened)
         yield from folders(settings, opened)
@@ -333,9 +332,6 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
         )
         yield Finding(PROBLEM, "vectors", found, "scrubjay reembed")
         return
-    if checkup.whole_vectors:
-        found = f"{counted(checkup.whole_vectors, 'vector', 'vectors')} of an earlier version, twice as large."
-        yield Finding(OK, "size", found, f"A running server rewrites them; or: {REBUILD}")
     if checkup.with_vectors == total:
         yield Finding(OK, "vectors", f"All {total:,} are found by meaning.")
         return
@@ -409,26 +405,27 @@ def archive(settings: Settings, opened: Store) -> Iterator[Finding]:
         yield Finding(OK, "archive", "Every archived memory can be restored.")
 
 
-def second_vectors(opened: Store, second: Embedder | None, settings: Settings) -> Iterator[Finding]:
-    """How many memories the model for other languages knows, if the store uses it."""
-    kept = opened.history.fact(SECOND)
-    if second is None:
-        if kept is not None:
-            yield without_second(settings)
-    elif kept is not None or settings.languages == "on":
-        if lacking := opened.upkeep.count_lacking_second(second.fingerprint):
-            found = f"{lacking:,} memories wait for the model for other languages."
-            here = not find(LANGUAGES).wrong_files(settings.models)
+def further_vectors(opened: Store, settings: Settings) -> Iterator[Finding]:
+    """How many memories each further model knows, if the store uses it."""
+    kept, models = models_of(opened), further_models(settings)
+    if kept and not models:
+        yield without_further(settings)
+    for one in models:
+        if not kept and not one.always:
+            continue
+        if lacking := opened.upkeep.count_lacking(one.embedder.fingerprint):
+            found = f"{lacking:,} memories wait for the model for {one.purpose}."
+            here = not find(one.embedder.name).wrong_files(settings.models)
             do = f"A running server does it; or: {REBUILD if here else f'{PULL}, then {REBUILD}'}"
-            yield Finding(WARNING, "other languages", found, do)
+            yield Finding(WARNING, one.purpose, found, do)
         else:
-            yield Finding(OK, "other languages", "All memories are found in about a hundred languages.")
+            yield Finding(OK, one.purpose, "All memories are found in about a hundred languages.")
 
 
-def without_second(settings: Settings) -> Finding:
+def without_further(settings: Settings) -> Finding:
     """What becomes of texts in other languages where the model for them is not used."""
     if settings.embedder == LANGUAGES:
-        return Finding(OK, "other languages", f"{LANGUAGES} itself finds them: no second model is needed.")
+        return Finding(OK, "other languages", f"{LANGUAGES} itself finds them: no further model is needed.")
     if settings.embedder in ENGLISH:
         found = "The store has texts in other languages; these settings find them by their words only."
         return Finding(WARNING, "other languages", found, "Unset SCRUBJAY_LANGUAGES.")
@@ -438,7 +435,7 @@ def without_second(settings: Settings) -> Finding:
 
 def fingerprint(opened: Store, ours: str) -> Iterator[Finding]:
     """Vectors of two models cannot be compared, so a store sticks to the first."""
-    kept = opened.history.fact("model")
+    kept = opened.history.fact(OWN_MODEL)
     if kept is None:
         yield Finding(OK, "fingerprint", "The store has no vectors yet.")
     elif kept.startswith("becoming "):

@@ -16,7 +16,7 @@ from scrubjay.embedders.catalogue import CATALOGUE, find
 from scrubjay.embedders.download import pull as fetch
 from scrubjay.embedders.download import verify
 from scrubjay.errors import EmbeddingError
-from scrubjay.wiring import open_second
+from scrubjay.wiring import further_models
 
 if TYPE_CHECKING:
     from scrubjay.embedders.catalogue import Model
@@ -75,19 +75,18 @@ def pull(session: Session, source: Path | None, quiet: bool) -> None:
     chosen = find(settings.embedder)
     told = {"model": chosen.name, "folder": str(_pull(chosen, source, quiet=quiet, session=session))}
     told["fingerprint"] = chosen.fingerprint
-    for second in () if source is not None else second_of(settings):
+    for name in () if source is not None else further_of(settings):
         try:
-            told["languages"] = str(_pull(find(second), None, quiet=quiet, session=session))
+            told["languages"] = str(_pull(find(name), None, quiet=quiet, session=session))
         except EmbeddingError as error:  # everything else works without it
-            note(f"{second}: {error.message} Other languages are found by their words until it is here.", session)
+            note(f"{name}: {error.message} Other languages are found by their words until it is here.", session)
     if session.as_json:
         print_json(told)
 
 
-def second_of(settings: Settings) -> list[str]:
-    """The name of the model for other languages, if these settings may use it."""
-    second = open_second(settings)
-    return [] if second is None else [second.name]
+def further_of(settings: Settings) -> list[str]:
+    """The names of the models that these settings may use beside the chosen one."""
+    return [one.embedder.name for one in further_models(settings)]
 
 
 def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: Session) -> Path:
@@ -115,7 +114,7 @@ def list_models(session: Session) -> None:
     shown = [
         {
             "name": one.name,
-            "used": one.name in (settings.embedder, *second_of(settings)) or one.location is not None,
+            "used": one.name in (settings.embedder, *further_of(settings)) or one.location is not None,
             "here": not one.wrong_files(settings.models),
             "dimension": one.dimension,
             "window": one.window,

@@ -33,15 +33,15 @@ def reembed(session: Session) -> None:
                 "model": result.model,
                 "memories": result.memories,
                 "failed": result.failed,
-                "other_languages": result.second,
+                "other_languages": result.further,
             }
         )
         return
-    if result.second is None:
+    if result.further is None:
         found = "Not embedded for other languages: their model is missing, or another process is embedding."
         note(f"{found} See: scrubjay doctor", session)
-    elif result.second:
-        note(f"{result.second:,} memories have vectors of the model for other languages.", session)
+    elif result.further:
+        note(f"{result.further:,} memories have vectors of the model for other languages.", session)
     if not result.memories and not result.failed:
         note("All vectors are already from this model.", session)
     else:

@@ -43,7 +43,12 @@ REPLICA = with_fields(
     erased=ERASED,
     seen=SEEN,
     vectors=array(text(), maxItems=1000, description="Base64 of 32-bit numbers"),
-    second=array(text(), maxItems=1000, description="The same, by a second model"),
+    further={
+        "type": "object",
+        "additionalProperties": array(text(), maxItems=1000),
+        "maxProperties": 10,
+        "description": "The same, by further models",
+    },
     parts=integer(minimum=0, maximum=10_000),
 )
 STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)

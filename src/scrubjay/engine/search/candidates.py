@@ -30,7 +30,7 @@ from scrubjay.values.words import query_words
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.store.languages import Asked
+    from scrubjay.engine.store.models import Asked
     from scrubjay.values.vectors import Knots
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
@@ -106,27 +106,26 @@ def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Fou
         return _find(engine, query, asked, audience, now)
 
 
-def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Asked | None]:
-    """The question's vector, or none and why, and what the model for other languages makes of it; what takes long is
-    done before anything is read."""
+def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[Asked]]:
+    """The question's vector, or none and why, and what further models make of it; what takes long is done before
+    anything is read."""
     engine.notice_edits()
     if query.words_only:
-        return None, None, None
+        return None, None, ()
     vector, degraded = embed_query(engine, query.joined)
-    languages = engine.parts.languages
-    second, lacking = languages.query(query.joined) if languages.configured else (None, None)
-    return vector, degraded or lacking, second
+    further, lacking = engine.parts.models.query(query.joined)
+    return vector, degraded or lacking, further
 
 
 def _find(
     engine: Engine,
     query: Query,
-    asked: tuple[Vector | None, str | None, Asked | None],
+    asked: tuple[Vector | None, str | None, Sequence[Asked]],
     audience: Audience,
     now: datetime,
 ) -> Found:
     engine.look_for_owed()
-    vector, degraded, second = asked
+    vector, degraded, further = asked
     if vector is not None and (other_model := check_model(engine)) is not None:
         vector, degraded = None, other_model
     if vector is None:
@@ -139,7 +138,7 @@ def _find(
         fingerprint=engine.parts.embedding.fingerprint,
         knots=engine.parts.embedding.calibration,
         embed=lambda text: embed_query(engine, text)[0],
-        second=second,
+        further=further,
     )
     found, periods = search.candidates(vector)
     answer = Found(found, vector, degraded, False, periods)
@@ -211,7 +210,7 @@ class Search:
     fingerprint: str | None  # of the model
     knots: Knots  # what a cosine is worth
     embed: Callable[[str], Vector | None]  # a further question's vector
-    second: Asked | None  # the question for the second model, if the store uses one
+    further: Sequence[Asked]  # the question as further models see it
 
     def candidates(self, vector: Vector | None) -> tuple[ranking.Ranked, tuple[Period, ...]]:
         """Everything that may answer, best first, and the times that the question names."""
@@ -226,15 +225,15 @@ class Search:
             )
             if periods:
                 near = and_also(near, self._from_then(vector, periods))
-            similar, weight = dict[str, float](), ranking.BESIDE
-            if self.second is not None:
-                second = self._second(self.second, near.memories)
-                near = and_also(near, reads.cosines(vector, [*second.keys() - {*near.memories}]).items())
+            seen = list[tuple[dict[str, float], float]]()
+            for asked in self.further:
                 from scrubjay.values.vectors import interpolate
 
-                similar = {memory: interpolate(cosine, self.second.calibration) for memory, cosine in second.items()}
-                weight = ranking.FOREIGN if self.second.foreign else weight
-            found = ranking.fuse(near, self.knots, similar, weight=weight)
+                cosines = self._cosines_of(asked, near.memories)
+                near = and_also(near, reads.cosines(vector, [*cosines.keys() - {*near.memories}]).items())
+                similar = {memory: interpolate(cosine, asked.calibration) for memory, cosine in cosines.items()}
+                seen.append((similar, asked.weight))
+            found = ranking.fuse(near, self.knots, seen)
         look = len(found) and not query.words_only
         glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
         passages = self._passages(ranking.long_notes(glimpses))
@@ -259,9 +258,9 @@ class Search:
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
-    def _second(self, asked: Asked, others: Sequence[str]) -> dict[str, float]:
-        """The second model's cosines with its nearest and with the candidates of others; what it has no vector of
-        is missing."""
+    def _cosines_of(self, asked: Asked, others: Sequence[str]) -> dict[str, float]:
+        """A further model's cosines with its nearest and with the candidates of others; what it has no vector of is
+        missing."""
         nearest = self.reads.nearest(
             asked.vector, self.query.filter, self.audience, now=self.now, limit=ranking.DEPTH, model=asked.model
         )

@@ -50,8 +50,6 @@ if TYPE_CHECKING:  # a search by words alone needs no numpy
 
 DEPTH = 200  # candidates from each side, whatever limit and offset, so that paging is stable
 MEANING = 0.65  # weight of similarity against words
-BESIDE = 0.5  # weight of a second model's similarity against the first's …
-FOREIGN = 0.75  # … and if the question is in another language than English
 
 
 class Candidate(NamedTuple):
@@ -152,18 +150,16 @@ class Ranked:
         )
 
 
-def fuse(
-    found: Candidates, knots: Knots, second: Mapping[str, float] | None = None, *, weight: float = BESIDE
-) -> Ranked:
-    """One list of candidates, best first. `knots` say what a cosine is worth; `second` are the similarities that a
-    second model sees, which count with this weight."""
+def fuse(found: Candidates, knots: Knots, further: Sequence[tuple[Mapping[str, float], float]] = ()) -> Ranked:
+    """One list of candidates, best first. `knots` say what a cosine is worth; `further` are the similarities that each
+    further model sees, and the weight with which they count."""
     from scrubjay.values.vectors import interpolated
 
     words, cosines = np.asarray(found.word_scores, np.float64), np.asarray(found.cosines, np.float64)
     embedded = ~np.isnan(cosines)
     similarities = np.where(embedded, interpolated(cosines, knots), 0.0)
-    if second:
-        others = np.array([second.get(memory, math.nan) for memory in found.memories], np.float64)
+    for seen, weight in further:
+        others = np.array([seen.get(memory, math.nan) for memory in found.memories], np.float64)
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
     scores = np.where(embedded, MEANING * similarities + (1 - MEANING) * words, words)
     if not embedded.all() and embedded.any():

@@ -12,10 +12,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine.store.embedding import Embedding
-from scrubjay.engine.store.languages import Languages
+from scrubjay.engine.store.models import Further, Models
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
 from scrubjay.lazy import logging
-from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Pending, Store
+from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, OWN_MODEL, Pending, Store
 from scrubjay.values.memory import Memory, random_suffix
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ class Backlog:
     """The background worker of one process. `judge` compares a memory with earlier ones once it has its vector."""
 
     def __init__(
-        self, store: Store, embedding: Embedding, languages: Languages, judge: Callable[[Memory, Vector], None]
+        self, store: Store, embedding: Embedding, models: Models, judge: Callable[[Memory, Vector], None]
     ) -> None:
         self._store = store
         self._embedding = embedding
-        self._languages = languages
+        self._models = models
         self._judge = judge
         self._holder = random_suffix()
         self._wake = threading.Event()
@@ -82,11 +82,11 @@ class Backlog:
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
 
-    def fill_second(
-        self, *, seconds: float | None = None, progress: Callable[[int, int], None] | None = None
+    def fill(
+        self, model: Further, *, seconds: float | None = None, progress: Callable[[int, int], None] | None = None
     ) -> int | None:
-        """Make the missing vectors of the model for other languages, for at most some seconds; for how many memories.
-        None: another process does it.
+        """Make the missing vectors of a further model, for at most some seconds; for how many memories. None: another
+        process does it.
 
         :raises EmbeddingError: if that model is not here
         """
@@ -99,19 +99,18 @@ class Backlog:
         if not go_on():
             return None
         try:
-            return self._languages.fill(go_on, progress)
+            return model.fill(go_on, progress)
         finally:
             self._store.upkeep.release(LEASE, holder=self._holder)
 
-    def finish_second(self, progress: Callable[[int, int], None] | None = None) -> int | None:
-        """Make all that the model for other languages lacks, if the store has texts for it; for how many memories.
-        None: that model is not here, or another process does it."""
-        if not self._languages.look_at_all():
-            return 0
+    def finish_further(self, progress: Callable[[int, int], None] | None = None) -> int | None:
+        """Make all that further models lack, if the store has texts for them; for how many memories in all. None: a
+        model is not here, or another process does it."""
         try:
-            return self.fill_second(progress=progress)
+            made = [self.fill(model, progress=progress) for model in self._models.each if model.look_at_all()]
         except EmbeddingError:
             return None
+        return None if None in made else sum(filter(None, made))
 
     def finish(
         self, progress: Callable[[int, int], None] | None = None, waiting: Callable[[], None] | None = None
@@ -149,15 +148,16 @@ class Backlog:
             woken = self._left_behind
             if self._other_model() or not self._store.upkeep.pending(limit=1) or self.drain(seconds=seconds):
                 self._left_behind = False
-            if self._languages.due(woken=woken):
-                self.fill_second(seconds=seconds)
+            for model in self._models.each:
+                if model.due(woken=woken):
+                    self.fill(model, seconds=seconds)
         except Error as error:  # the store or the model is away; the next look tries again
             log().info("the backlog could not be embedded: %s", error.message)
         except Exception:  # noqa: BLE001 -- a fault of ours must not end the thread
             log().exception("fault in the backlog")
 
     def _other_model(self) -> bool:
-        return self._store.history.fact("model") not in (None, self._embedding.fingerprint)
+        return self._store.history.fact(OWN_MODEL) not in (None, self._embedding.fingerprint)
 
     def _try_to_embed(self, one: Pending) -> None:
         try:
@@ -200,8 +200,8 @@ class Backlog:
 
     def _write(self, memory: Memory, start: int, vectors: Sequence[Vector], parts: int, *, judged: bool) -> bool:
         with self._store.writing() as tx:
-            if tx.history.fact("model") is None and self._embedding.fingerprint is not None:
-                tx.history.set_fact("model", self._embedding.fingerprint)
+            if tx.history.fact(OWN_MODEL) is None and self._embedding.fingerprint is not None:
+                tx.history.set_fact(OWN_MODEL, self._embedding.fingerprint)
             written = tx.add_vectors(
                 memory.id,
                 version=memory.version,

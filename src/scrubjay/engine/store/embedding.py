@@ -27,6 +27,7 @@ from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageError
 from scrubjay.lazy import futures
 from scrubjay.lazy import numpy as np
+from scrubjay.stores.promises.memories import OWN_MODEL
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -364,9 +365,8 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
             vectors = embedding.texts(parts[:AT_ONCE])
         except EmbeddingError as error:
             reason = error.message
-    languages = engine.parts.languages
-    second, waits = languages.text(memory) if languages.configured else ((), False)
-    return TextVectors(vectors=vectors, parts=len(parts), second=second, second_waits=waits), reason
+    further, waits = engine.parts.models.text(memory)
+    return TextVectors(vectors=vectors, parts=len(parts), further=further, further_wait=waits), reason
 
 
 def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[TextVectors]:
@@ -379,10 +379,10 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
             vectors = iter(embedding.at_leisure([part for parts in split for part in parts]))
         except EmbeddingError:
             engine.parts.backlog.wake()
-    second = engine.parts.languages.texts(memories)
+    further = engine.parts.models.texts(memories)
     return [
-        TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts), second=own)
-        for parts, own in zip(split, second, strict=True)
+        TextVectors(vectors=tuple(islice(vectors, len(parts))), parts=len(parts), further=others)
+        for parts, others in zip(split, further, strict=True)
     ]
 
 
@@ -444,7 +444,7 @@ def check_model(engine: Engine) -> str | None:
     embedding = engine.parts.embedding
     if embedding.embedder is None:
         return NO_MODEL
-    kept = engine.records.history.fact("model")
+    kept = engine.records.history.fact(OWN_MODEL)
     embedding.fits = kept in (None, embedding.fingerprint)
     if kept is None or embedding.fits:
         return None

@@ -5,7 +5,8 @@ A ledger belongs to one caller. Its verbs run inside a transaction that the call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,8 @@ from scrubjay.engine.holding import locked
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import intake, names
 from scrubjay.errors import NotFound
-from scrubjay.stores.promises.memories import Addition, Change, Reads, Transaction
+from scrubjay.stores.promises.memories import OWN_MODEL, Addition, Change, Reads, Transaction
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import (
     AT_HAND,
     Caller,
@@ -48,20 +48,16 @@ class TextVectors:
 
     vectors: Sequence[Vector]
     parts: int
-    second: Sequence[Vector] = ()  # of all parts, by the model for other languages
-    second_waits: bool = False  # whether those are still to be made
+    further: Mapping[str, Sequence[Vector]] = field(default_factory=dict)  # of all parts, by further models
+    further_wait: bool = False  # whether some of those are still to be made
 
     @property
     def first(self) -> Vector | None:
         return self.vectors[0] if self.vectors else None
 
-    def foreign(self, text: str) -> Vector | None:
-        """The vector by the model for other languages, of a text in another language."""
-        return self.second[0] if self.second and in_another_language(text) else None
-
     @property
     def complete(self) -> bool:
-        return len(self.vectors) >= self.parts and not self.second_waits
+        return len(self.vectors) >= self.parts and not self.further_wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +65,7 @@ class Ledger:
     caller: Caller
     provenance: Provenance
     spaces: tuple[str, ...]  # that the caller works in; where names that count per space are looked up
-    model: str | None  # whose vectors may be written …
-    second_model: str | None  # … and beside them
+    model: str | None  # whose vectors may be written as the store's own
     now: Callable[[], datetime]
     holder: str = ""  # in whose name memories may be held
 
@@ -162,7 +157,7 @@ class Ledger:
             ]
         )
         for memory, text in zip(stamped, texts, strict=True):
-            self._add_second(tx, memory, text)
+            self._add_further(tx, memory, text)
         whole = [one.id for one, text in zip(memories, texts, strict=True) if 0 < text.parts <= len(text.vectors)]
         if whole:
             tx.upkeep.await_judgement(*whole)
@@ -388,28 +383,28 @@ class Ledger:
             former_phrases=former_phrases,
         )
         if text is not None:
-            self._add_second(tx, stored, text)
+            self._add_further(tx, stored, text)
         return stored
 
-    def _add_second(self, tx: Transaction, memory: Memory, text: TextVectors) -> None:
-        if text.second:
+    def _add_further(self, tx: Transaction, memory: Memory, text: TextVectors) -> None:
+        for model, vectors in text.further.items():
             tx.add_vectors(
                 memory.id,
                 version=memory.version,
                 first_part=0,
-                vectors=text.second,
-                parts=len(text.second),
+                vectors=vectors,
+                parts=len(vectors),
                 also=memory.also,
-                model=self.second_model,
+                model=model,
             )
 
     def _writable(self, tx: Transaction, vectors: Sequence[Vector]) -> Sequence[Vector]:
         """Vectors of two models never meet: the first model to write is the store's, others' texts wait."""
         if not vectors or self.model is None:
             return ()
-        kept = tx.history.fact("model")
+        kept = tx.history.fact(OWN_MODEL)
         if kept is None:
-            tx.history.set_fact("model", self.model)
+            tx.history.set_fact(OWN_MODEL, self.model)
         return vectors if kept in (None, self.model) else ()
 
 

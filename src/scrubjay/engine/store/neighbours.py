@@ -63,12 +63,12 @@ def find_neighbours(
     vector: Vector | None,
     audience: Audience,
     *,
-    foreign: Vector | None = None,
+    further: Mapping[str, Sequence[Vector]] | None = None,
     wait_seconds: float = math.inf,
 ) -> Neighbours:
     """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors.
 
-    `foreign` is the vector of a text in another language, by the model for these: it says better what is near. What a
+    `further` are the text's vectors by further models: one that is for such texts says better what is near. What a
     memory may outdate is not looked for once `wait_seconds` have passed.
     """
     if vector is None:
@@ -77,24 +77,23 @@ def find_neighbours(
     matches = reads.nearest(vector, memories_only, audience, now=engine.now(), limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != memory.id}
     near, model = cosines, engine.parts.embedding.embedder
-    if foreign is not None:
-        other = engine.parts.languages
-        found = reads.nearest(foreign, memories_only, audience, now=engine.now(), limit=MOST, model=other.model)
-        near, model = {one.memory: one.score for one in found if one.memory != memory.id}, other.embedding.embedder
+    if further and (best := engine.parts.models.best_for(memory.content)) and (own := further.get(best.model)):
+        found = reads.nearest(own[0], memories_only, audience, now=engine.now(), limit=MOST, model=best.model)
+        near, model = {one.memory: one.score for one in found if one.memory != memory.id}, best.embedding.embedder
     line = WORTH_CHECKING.get(model.name, NEAR) if model is not None else NEAR
     worth_checking = {one: cosine for one, cosine in near.items() if cosine >= line}
     if not cosines:
         return Neighbours(worth_checking=worth_checking)
-    further: dict[str, float] = {}
+    named_alike: dict[str, float] = {}
     if len(matches) == MOST and memory.kind is Kind.MEMORY and monotonic() < deadline and (names := named(memory.text)):
         sharing = reads.match(names, memories_only, audience, now=engine.now(), limit=MOST)
         others = [one.memory for one in sharing if one.memory not in cosines and one.memory != memory.id]
-        further = {one: cosine for one, cosine in reads.cosines(vector, others).items() if cosine >= NEAR}
+        named_alike = {one: cosine for one, cosine in reads.cosines(vector, others).items() if cosine >= NEAR}
     in_time = monotonic() < deadline
-    judged = engine.parts.judge.promising(vector, {**cosines, **further}, reads) if in_time else {}
+    judged = engine.parts.judge.promising(vector, {**cosines, **named_alike}, reads) if in_time else {}
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
     sketches = {sketch.id: sketch for sketch in reads.sketches(list(wanted), audience)}
-    return Neighbours(cosines, sketches, judged, further, worth_checking, judged=in_time)
+    return Neighbours(cosines, sketches, judged, named_alike, worth_checking, judged=in_time)
 
 
 def named(text: str) -> str:

@@ -19,11 +19,11 @@ from scrubjay.engine.holding import locked
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
 from scrubjay.engine.store import intake, names
-from scrubjay.engine.store.languages import SECOND
+from scrubjay.engine.store.models import models_of
 from scrubjay.engine.sync.merge import Joined, Winner, differing, includes, joined
 from scrubjay.engine.sync.peer import Changes, Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
-from scrubjay.stores.promises.memories import Change, Reads, Store, Transaction, clock_at
+from scrubjay.stores.promises.memories import OWN_MODEL, Change, Reads, Store, Transaction, clock_at
 from scrubjay.stores.promises.sync import Erased, Heard, Replica, Stamp, SyncConflict
 from scrubjay.values import codec
 from scrubjay.values.memory import Archive, Event, Kind, Link, Memory, Provenance, Status, Tier
@@ -63,7 +63,7 @@ class StorePeer(Peer):
         return self.store.origin
 
     def model(self) -> str | None:
-        return self.store.history.fact("model") or self.new_model
+        return self.store.history.fact(OWN_MODEL) or self.new_model
 
     def spaces(self) -> Sequence[str]:
         return list(self.store.spaces.described())
@@ -92,8 +92,8 @@ class StorePeer(Peer):
         return self.store.history.links(ids) if ids else ()
 
     def parcel(self, ids: Sequence[str], *, vectors: bool) -> SyncBatch:
-        second = self.store.history.fact(SECOND) if vectors else None
-        found = self.store.sync.replicas(ids, access.EVERYTHING, vectors=vectors, second=second)
+        further = models_of(self.store) if vectors else ()
+        found = self.store.sync.replicas(ids, access.EVERYTHING, vectors=vectors, further=further)
         away = self._put_away(self.store, found)
         replicas = tuple(
             with_archived_text(one, away) for one in found if away.get(one.memory.id, NOT_AWAY) is not None
@@ -104,7 +104,6 @@ class StorePeer(Peer):
             unreadable=tuple(name for name, kept in away.items() if kept is None),
             spaces={name: told for name, told in self.store.spaces.described().items() if name in names},
             model=self.model() if vectors else None,
-            second_model=second,
         )
 
     def _put_away(self, reads: Reads, replicas: Sequence[Replica]) -> dict[str, Away | None]:
@@ -156,12 +155,12 @@ class StorePeer(Peer):
         found = tx.sync.replicas(ids, access.EVERYTHING)
         away = self._put_away(tx, found)
         here = {one.memory.id: with_archived_text(one, away) for one in found}
-        carried = parcel.model is not None and (tx.history.fact("model") or self.new_model) in (None, parcel.model)
-        if carried and tx.history.fact("model") is None and any(one.vectors for one in parcel.replicas):
-            tx.history.set_fact("model", parcel.model or "")
-        second = parcel.second_model
-        if second is not None and tx.history.fact(SECOND) is None and any(one.second for one in parcel.replicas):
-            tx.history.set_fact(SECOND, second)
+        carried = parcel.model is not None and (tx.history.fact(OWN_MODEL) or self.new_model) in (None, parcel.model)
+        if carried and tx.history.fact(OWN_MODEL) is None and any(one.vectors for one in parcel.replicas):
+            tx.history.set_fact(OWN_MODEL, parcel.model or "")
+        further = models_of(tx)
+        if not further and (further := sorted({model for one in parcel.replicas for model in one.further})):
+            tx.upkeep.keep_models(further)
         # Known ones first: one of them may give up the path that a new one has.
         for incoming in sorted(parcel.replicas, key=lambda one: (one.memory.id not in here, one.memory.hlc)):
             name = incoming.memory.id
@@ -171,23 +170,25 @@ class StorePeer(Peer):
                 yield Taken(memory=name, change=None, failed=True)
             else:
                 yield self._take(tx, here.get(name), incoming, options, carried=carried, away=away.get(name))
-                if second is not None and incoming.second:
-                    self._take_second(tx, incoming, second)
+                if incoming.further:
+                    self._take_further(tx, incoming, further)
 
-    def _take_second(self, tx: Transaction, incoming: Replica, model: str) -> None:
-        """The second model's vectors, unless the memory here has another text."""
+    def _take_further(self, tx: Transaction, incoming: Replica, models: Sequence[str]) -> None:
+        """The vectors of these further models, unless the memory here has another text."""
         [now, *_] = tx.sync.replicas([incoming.memory.id], access.EVERYTHING)
         if now.erased or now.memory.embeddable != incoming.memory.embeddable:
             return
-        tx.add_vectors(
-            now.memory.id,
-            version=now.memory.version,
-            first_part=0,
-            vectors=incoming.second,
-            parts=len(incoming.second),
-            also=now.memory.also,
-            model=model,
-        )
+        for model, vectors in incoming.further.items():
+            if model in models:
+                tx.add_vectors(
+                    now.memory.id,
+                    version=now.memory.version,
+                    first_part=0,
+                    vectors=vectors,
+                    parts=len(vectors),
+                    also=now.memory.also,
+                    model=model,
+                )
 
     def _take(
         self,
@@ -446,7 +447,7 @@ def _same_stamp(current: Replica | None, state: Replica) -> bool:
 
 
 def without_vectors(replica: Replica) -> Replica:
-    return replace(replica, vectors=(), second=())
+    return replace(replica, vectors=(), further={})
 
 
 def _change(current: Replica | None, state: Replica) -> str | None:

@@ -40,8 +40,7 @@ class SyncBatch:
     links: tuple[Link, ...] = ()
     unreadable: tuple[str, ...] = ()  # archived memories that cannot be read just now: left out
     spaces: Mapping[str, str | None] = field(default_factory=dict)  # that the memories lie in, with their descriptions
-    model: str | None = None  # whose vectors come along …
-    second_model: str | None = None  # … and beside them
+    model: str | None = None  # whose vectors come along, beside those of further models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from scrubjay.values.memory import MAX_CONTENT, TIMES, Link, Memory
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-PROTOCOL = 3
+PROTOCOL = 4
 BYTES = 600_000  # of memories and links in one message; a single memory that is larger goes alone
 MAX_PATH = 1_000
 MAX_FOUND = 100  # tags that intake found, flags, other ids
@@ -57,7 +57,7 @@ def read(body: Mapping[str, Any]) -> SyncBatch:
     """:raises InvalidInput: for what no store of ours would hold"""
     parcel = built(SyncBatch, body)
     replicas = tuple(
-        replace(checked(one), vectors=vectors_of(one), second=_unit_vectors(one.second)) for one in parcel.replicas
+        replace(checked(one), vectors=vectors_of(one), further=_further_of(one)) for one in parcel.replicas
     )
     for name in parcel.spaces:
         intake.check_space(name)
@@ -159,7 +159,8 @@ def _check_times(memory: Memory) -> None:
 
 
 def _flattened(replica: Replica) -> Replica:
-    return replace(replica, vectors=_as_texts(replica.vectors), second=_as_texts(replica.second))
+    further = {model: _as_texts(vectors) for model, vectors in replica.further.items()}
+    return replace(replica, vectors=_as_texts(replica.vectors), further=further)
 
 
 def _as_texts(vectors: Iterable[Vector]) -> tuple[str, ...]:
@@ -172,6 +173,12 @@ def vectors_of(replica: Replica) -> tuple[Vector, ...]:
     if len(vectors) > replica.parts:
         raise InvalidInput("There are more vectors than parts.", field="vectors")
     return vectors
+
+
+def _further_of(replica: Replica) -> dict[str, tuple[Vector, ...]]:
+    for model in replica.further:
+        intake.check_name(model, "model")
+    return {model: _unit_vectors(texts) for model, texts in replica.further.items()}
 
 
 def _unit_vectors(texts: Sequence[str]) -> tuple[Vector, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from scrubjay.engine.store.backlog import GIVE_UP, LEASE, LEASE_SECONDS
 from scrubjay.engine.store.embedding import HARMLESS
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
-from scrubjay.stores.promises.memories import Pending
+from scrubjay.stores.promises.memories import OWN_MODEL, Pending
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import random_suffix
 
@@ -35,7 +35,7 @@ class Reembedded:
     model: str
     memories: int  # that were given new vectors
     failed: int  # that could not be embedded; `doctor` counts them
-    second: int | None = 0  # that were given vectors of the model for other languages; None: it is not here
+    further: int | None = 0  # that were given vectors of further models; None: one of them is not here
 
 
 class Reembedding:
@@ -57,9 +57,9 @@ class Reembedding:
         if model is None:
             raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
         self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
-        if self._records.history.fact("model") == model:
+        if self._records.history.fact(OWN_MODEL) == model:
             done, failed = self._replace_unusable(progress)
-            return Reembedded(model=model, memories=done, failed=failed, second=self._backlog.finish_second(progress))
+            return Reembedded(model=model, memories=done, failed=failed, further=self._backlog.finish_further(progress))
         self._wait_for_hold()
         try:
             self._begin(model)
@@ -67,12 +67,12 @@ class Reembedding:
                 self._hold()
             done, failed = self._embed_all(progress)
             with self._records.writing() as tx:
-                tx.history.set_fact("model", model)
+                tx.history.set_fact(OWN_MODEL, model)
         finally:
             self._records.upkeep.release(LEASE, holder=self._holder)
-        second = self._backlog.finish_second(progress)
+        further = self._backlog.finish_further(progress)
         self._indexer.finish()
-        return Reembedded(model=model, memories=done, failed=failed, second=second)
+        return Reembedded(model=model, memories=done, failed=failed, further=further)
 
     def _replace_unusable(self, progress: Callable[[int, int], None] | None) -> tuple[int, int]:
         """Vectors that are not made of numbers; the others are this model's already."""
@@ -100,8 +100,8 @@ class Reembedding:
     def _begin(self, model: str) -> None:
         """Take the store away from its old model; a third one that was about to take over starts over."""
         with self._records.writing() as tx:
-            if tx.history.fact("model") != BECOMING + model:
-                tx.history.set_fact("model", BECOMING + model)
+            if tx.history.fact(OWN_MODEL) != BECOMING + model:
+                tx.history.set_fact(OWN_MODEL, BECOMING + model)
                 tx.history.set_fact(CLEARED, "0")
 
     def _clear_some(self) -> bool:

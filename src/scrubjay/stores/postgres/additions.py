@@ -41,14 +41,16 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
             tags += [(space, seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]
             words += [(space, seq, each.place, each.length, each.terms(space), *carried) for each in passages]
             tx._count_words(space, passages)
-        vectors += [(space, seq, part, vector) for part, vector in enumerate(placed)]
+        vectors += [(space, seq, part, "", vector) for part, vector in enumerate(placed)]
         pending += [(space, seq, len(placed))] if len(placed) < one.parts else []
     tx._counts.all_arrived(map(counted_of, rows))
     _copy(tx, "memories", rows[0], [tuple(columns.values()) for columns in rows])
     _copy(tx, "tags", ("space", "memory", "tag"), tags)
     _copy(tx, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)
     if vectors:
-        copy_in(tx._con, "vectors", ("space", "memory", "part", "vector"), copied_vectors(vectors), binary=True)
+        copy_in(
+            tx._con, "vectors", ("space", "memory", "part", "model", "vector"), copied_vectors(vectors), binary=True
+        )
         postgres_signatures.sign_new(tx._con, {row[:2]: None for row in vectors})
     if pending:
         _copy(tx, "pending", ("space", "memory", "next_part"), pending)

@@ -55,6 +55,7 @@ def check(con: Connection, schema: str, *, deep: bool) -> Checkup:
                             SELECT count(*)
                             FROM vectors
                             WHERE vectors.space = memories.space AND vectors.memory = memories.seq
+                            AND vectors.model = ''
                         )
                     )
                 )
@@ -178,8 +179,8 @@ def drop_vectors(tx: PostgresTransaction, *, after: int = 0, limit: int | None =
     if last is None:
         return None
     those = "memory > %s AND memory <= %s"
-    for table in ("vectors", "signatures"):
-        tx._con.execute(f"DELETE FROM {table} WHERE {those}", (after, last))
+    tx._con.execute(f"DELETE FROM vectors WHERE {those} AND model = ''", (after, last))
+    tx._con.execute(f"DELETE FROM signatures WHERE {those}", (after, last))
     tx._con.execute(f"UPDATE pending SET next_part = 0, attempts = 0 WHERE {those}", (after, last))
     tx._con.execute(
         # What does not wait has been judged already.
@@ -230,7 +231,8 @@ def rebuild(tx: PostgresTransaction, progress: Callable[[int, int], None] | None
         INSERT INTO pending (space, memory, next_part, judged)
         SELECT memories.space, memories.seq, count(vectors.memory), TRUE
         FROM memories
-        LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+        LEFT JOIN vectors
+        ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.model = ''
         WHERE memories.state < 4
         AND memories.packed_bytes IS NULL
         GROUP BY memories.space, memories.seq
@@ -249,7 +251,8 @@ def count_again(tx: PostgresTransaction) -> None:
         FROM (
             SELECT memories.space, memories.seq, coalesce(sum(4 * vector_dims(vectors.vector)), 0) AS size
             FROM memories
-            LEFT JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+            LEFT JOIN vectors
+            ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.model = ''
             GROUP BY memories.space, memories.seq
         ) AS kept
         WHERE kept.space = memories.space

@@ -48,15 +48,13 @@ from scrubjay.values.words import found_by_parts
 
 KEPT_BACK = "('schema', 'copy', 'copy_indexes')"  # facts about this database alone
 
-VECTOR_TABLES = ("vectors", "second_vectors")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "spaces": ("name",),
     "memories": ("space", "seq"),
     "aliases": ("space", "alias"),
     "versions": ("space", "memory", "version"),
     "ancestry": ("space", "memory", "origin"),
-    "vectors": ("space", "memory", "part"),
-    "second_vectors": ("space", "memory", "part"),
+    "vectors": ("space", "memory", "model", "part"),
     "pending": ("space", "memory"),
     "owed": ("memory",),
     "links": ("source", "target", "kind"),
@@ -176,7 +174,7 @@ class PostgresCopy(Copyable):
                 ORDER BY {", ".join(key)}
                 """,
                 list(after or ()),
-                binary=table.name in VECTOR_TABLES,
+                binary=table.name == "vectors",
             )
             for row in found:
                 yield list(row[: len(key)]), _plain(table, row[len(key) :])
@@ -291,10 +289,10 @@ def _made_ready(table: Table, rows: Sequence[Row], vector_size: int) -> Write:
             return partial(ONE_BY_ONE[table.name], rows)
         case "memories":
             return _memories(dict(zip(table.columns, zip(*rows, strict=True), strict=True)), vector_size)
-        case name if name in VECTOR_TABLES:
+        case "vectors":
             sent = _sent([blob for *_, blob in rows])
             vectors = copied_vectors((*place, vector) for (*place, _), vector in zip(rows, sent, strict=True))
-            return lambda transaction: copy_in(transaction._con, name, table.columns, vectors, binary=True)
+            return lambda transaction: copy_in(transaction._con, "vectors", table.columns, vectors, binary=True)
         case name:
             lines = copied_lines(_booleans(table, rows))
             return lambda transaction: copy_in(transaction._con, name, table.columns, lines)
@@ -441,7 +439,7 @@ def _read(table: Table, name: str) -> str:
 
 
 def _plain(table: Table, row: Row) -> Row:
-    if table.name in VECTOR_TABLES:
+    if table.name == "vectors":
         return (*row[:-1], to_floats(vector_of(row[-1])))
     if table.name == "archived_words":
         return (*row[:-1], stems_as_text({labelled[1:]: LABELS[labelled[0]] for labelled in row[-1]}))

@@ -103,7 +103,10 @@ def version(con: psycopg.Connection[tuple[Any, ...]]) -> int:
             "Something else is already in the store's schema.", hint="Name another schema: …?schema=NAME."
         )
     if steps:  # where stores of 465e9b5 say it
-        row = con.execute("SELECT max(number) FROM schema_steps").fetchone() or row
+        try:
+            row = con.execute("SELECT max(number) FROM schema_steps").fetchone() or row
+        except errors.UndefinedTable:  # another process has just brought the store up to date
+            return version(con)
     return check_version(int(row[0]))
 
 

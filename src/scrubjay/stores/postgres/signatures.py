@@ -31,7 +31,7 @@ _SIGNATURES = f"""
     SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector),
         {{levels}}
     FROM memories
-    JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+    JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.model = ''
 """
 _ONE_BY_ONE = _SIGNATURES.format(levels="levels_of(vectors.vector)")
 # What `levels_of` compares with is made once for each length, which halves the time.
@@ -39,7 +39,7 @@ _ALL = f"""
     {_SIGNATURES.format(levels="binary_quantize(vector + edge) || binary_quantize(vector - edge)")}
     JOIN (
         SELECT dimension, array_fill((0.5 / sqrt(dimension))::REAL, ARRAY[dimension])::VECTOR AS edge
-        FROM (SELECT DISTINCT vector_dims(vector) AS dimension FROM vectors) AS dimensions
+        FROM (SELECT DISTINCT vector_dims(vector) AS dimension FROM vectors WHERE model = '') AS dimensions
         OFFSET 0
     ) AS edges ON dimension = vector_dims(vector)
 """
@@ -127,6 +127,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
                 FROM likely
                 JOIN vectors
                 ON vectors.space = likely.space AND vectors.memory = likely.seq AND vectors.part = likely.part
+                AND vectors.model = ''
                 OFFSET 0
             ) AS weighed
             GROUP BY seq

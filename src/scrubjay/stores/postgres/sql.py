@@ -15,7 +15,7 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import audience_of, seen, views_of
 from scrubjay.stores.postgres.values import Texts, vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
-from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
+from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
 from scrubjay.values.times import milliseconds
@@ -123,12 +123,11 @@ class PostgresSql(Sql):
         return sum(count for (count,) in rows)
 
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        source, condition = SECOND if model is not None else FIRST
         told = self.hanging.told("vectors")
         with self._connection() as con:
             rows = con.execute(
-                rewritten(f"SELECT vector_send(vector) FROM {source} WHERE {told} AND {condition} ORDER BY part"),
-                {"memory": memory, "model": model},
+                rewritten(f"SELECT vector_send(vector) FROM vectors WHERE {told} AND model = :model ORDER BY part"),
+                {"memory": memory, "model": model or ""},
                 binary=True,
             )
             return [vector_of(sent) for (sent,) in rows]

@@ -105,10 +105,9 @@ class PostgresStore(PostgresReads, Store):
         model: str | None,
     ) -> tuple[float, int]:
         """As of half a minute ago: it decides how memories are looked for, and either way finds the right ones."""
-        table = postgres_vectors.kept(model).name
         return (
             self._known(asked, lambda: postgres_vectors.scope(con, restriction)),
-            int(self._known((dimension, table), lambda: postgres_vectors.indexed(con, dimension, table))),
+            int(self._known((dimension, model), lambda: postgres_vectors.indexed(con, dimension, model))),
         )
 
     def _known(self, of: Hashable, count: Callable[[], float]) -> float:
@@ -146,8 +145,8 @@ class PostgresStore(PostgresReads, Store):
             missing = postgres_vectors.missing_index(con)
             if missing is None or not postgres_schema.alone(con, self._connections.schema):
                 return False
-            table, dimension = missing
-            postgres_vectors.make_index(con, dimension, table)
+            model, dimension = missing
+            postgres_vectors.make_index(con, dimension, model)
             self._extents.clear()
         return self.needs_tending()
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 HANGING = (  # tables with rows of a memory
-    "aliases", "tags", "versions", "vectors", "second_vectors", "signatures", "pending", "words", "archives",
+    "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 # Behind files that wait, for those that already do.
@@ -147,7 +147,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         model: str | None = None,
     ) -> bool:
         if model is not None:
-            return self._write_second_vectors(id, version, model, vectors, also)
+            return self._write_further_vectors(id, version, model, vectors, also)
         row = self._con.execute(
             f"""
             SELECT {COUNTED}, seq
@@ -168,7 +168,9 @@ class PostgresTransaction(PostgresReads, Transaction):
             """
             UPDATE memories
             SET parts = %s, vector_bytes = (
-                SELECT coalesce(sum(4 * vector_dims(vector)), 0) FROM vectors WHERE space = %s AND memory = %s
+                SELECT coalesce(sum(4 * vector_dims(vector)), 0)
+                FROM vectors
+                WHERE space = %s AND memory = %s AND model = ''
             )
             WHERE space = %s AND seq = %s
             RETURNING vector_bytes
@@ -189,7 +191,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         )
         return True
 
-    def _write_second_vectors(
+    def _write_further_vectors(
         self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
     ) -> bool:
         row = self._con.execute(
@@ -202,10 +204,10 @@ class PostgresTransaction(PostgresReads, Transaction):
         ).fetchone()
         if row is None:
             return False
-        self._con.execute("DELETE FROM second_vectors WHERE space = %s AND memory = %s", row)
+        self._con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s AND model = %s", (*row, model))
         self._con.execute(
             """
-            INSERT INTO second_vectors (space, memory, part, model, vector)
+            INSERT INTO vectors (space, memory, part, model, vector)
             SELECT %s, %s, number - 1, %s, vector
             FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
             """,
@@ -321,7 +323,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         left = emptied(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
         if not keep_vectors:
             left |= {"parts": 0, "vector_bytes": 0}
-        for table in ("versions", "pending", *(() if keep_vectors else ("vectors", "second_vectors", "signatures"))):
+        for table in ("versions", "pending", *(() if keep_vectors else ("vectors", "signatures"))):
             self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)
         self._update(*place, left)
         self.archives.keep(id, archive)
@@ -676,7 +678,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         )
 
     def _replace_vectors(self, space: str, seq: int, vectors: Sequence[Vector], parts: int) -> None:
-        self._con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s", (space, seq))
+        self._con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s AND model = ''", (space, seq))
         self._con.execute("DELETE FROM pending WHERE space = %s AND memory = %s", (space, seq))
         self._write_vectors(space, seq, 0, vectors)
         if len(vectors) < parts:
@@ -688,10 +690,10 @@ class PostgresTransaction(PostgresReads, Transaction):
         if vectors:
             self._con.execute(
                 """
-                INSERT INTO vectors (space, memory, part, vector)
-                SELECT %s, %s, %s + number - 1, vector
+                INSERT INTO vectors (space, memory, part, model, vector)
+                SELECT %s, %s, %s + number - 1, '', vector
                 FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
-                ON CONFLICT (space, memory, part) DO UPDATE SET vector = excluded.vector
+                ON CONFLICT (space, memory, model, part) DO UPDATE SET vector = excluded.vector
                 """,
                 (space, seq, first_part, all_vectors(vectors)),
             )
@@ -716,8 +718,8 @@ def _inserting(columns: tuple[str, ...]) -> str:
             FROM arrived
             CROSS JOIN unnest($2::SMALLINT[], $3::INTEGER[], $4::TEXT[]) AS each (place, length, terms)
         ), placed AS (
-            INSERT INTO vectors (space, memory, part, vector)
-            SELECT space, seq, number - 1, vector
+            INSERT INTO vectors (space, memory, part, model, vector)
+            SELECT space, seq, number - 1, '', vector
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), signed AS (

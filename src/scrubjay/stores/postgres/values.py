@@ -138,13 +138,19 @@ _BINARY_HEAD, _BINARY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
 def copied_vectors(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Vectors as COPY takes them in binary form: each with space, memory and part, perhaps a model, itself."""
+    """Vectors as COPY takes them in binary form: each with space, memory, part, model, itself."""
     pieces = [_BINARY_HEAD]
-    for space, memory, part, *model, vector in rows:
-        name = kept(space).encode()
-        pieces += (_NAME(4 + len(model), len(name)), name, _PLACE(8, memory, 2, part))
-        for value in (*(kept(each).encode() for each in model), vector):
-            pieces += (_LENGTH(len(value)), value)
+    for space, memory, part, model, vector in rows:
+        name, of = kept(space).encode(), kept(model).encode()
+        pieces += (
+            _NAME(5, len(name)),
+            name,
+            _PLACE(8, memory, 2, part),
+            _LENGTH(len(of)),
+            of,
+            _LENGTH(len(vector)),
+            vector,
+        )
     return b"".join((*pieces, _BINARY_END))
 
 

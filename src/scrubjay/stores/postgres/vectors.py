@@ -15,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import psycopg
+from psycopg import sql
 
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import Restriction, looked_at
 from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes, vector_of
+from scrubjay.stores.promises.memories import FURTHER_MODELS
+from scrubjay.stores.tables.rows import strings
 from scrubjay.values.memory import Match
 
 if TYPE_CHECKING:
@@ -38,27 +42,28 @@ MAX_INDEXED = 4_000  # dimensions that pgvector's index takes in half precision
 
 
 class Kept(NamedTuple):
-    """Where a model's vectors are: the table's own name, and a condition on its rows, called `vectors`."""
+    """Which rows of `vectors` are a model's."""
 
-    name: str
     condition: str
     values: tuple[str, ...]
 
-    @property
-    def table(self) -> str:
-        return f"{self.name} AS vectors"
 
-
-FIRST = Kept("vectors", "TRUE", ())
+OWN = Kept("vectors.model = ''", ())
 
 
 def kept(model: str | None) -> Kept:
-    """Those of a second model, by its fingerprint; None: those of the store's own model."""
-    return FIRST if model is None else Kept("second_vectors", "vectors.model = %s", (model,))
+    """Those of a further model, by its fingerprint; None: those of the store's own model."""
+    return OWN if model is None else Kept("vectors.model <> '' AND vectors.model = %s", (model,))  # vectors_by_model
 
 
-def index_name(dimension: int, table: str = "vectors") -> str:
-    return f"{table}_by_meaning_{dimension}"
+def further_models(con: Connection) -> tuple[str, ...]:
+    """The fingerprints of the models whose vectors the store has beside its own."""
+    row = con.execute("SELECT value FROM facts WHERE key = %s", (FURTHER_MODELS,)).fetchone()
+    return () if row is None else strings(row[0])
+
+
+def index_name(dimension: int, model: str | None) -> str:
+    return f"vectors_by_meaning_{dimension}" + ("" if model is None else f"_{crc32(model.encode()):08x}")
 
 
 def nearest(
@@ -88,24 +93,21 @@ def nearest(
     )
 
 
-def missing_index(con: Connection) -> tuple[str, int] | None:
-    """The table of vectors, and their length, that are many and have no index."""
-    row = con.execute("SELECT vector_dims(vector) FROM vectors LIMIT 1").fetchone()
-    if row is not None and row[0] <= MAX_INDEXED and not indexed(con, row[0]):
-        [(size,)] = con.execute("SELECT coalesce(sum(vector_bytes), 0)::BIGINT FROM totals WHERE part = ''")
-        if size >= INDEX_FROM * 4 * row[0]:
-            return "vectors", row[0]
-    second = "second_vectors"
-    row = con.execute(f"SELECT vector_dims(vector) FROM {second} LIMIT 1").fetchone()
-    if row is not None and row[0] <= MAX_INDEXED and not indexed(con, row[0], second):
-        [(rows,)] = con.execute(f"SELECT count(*) FROM (SELECT 1 FROM {second} LIMIT %s) AS counted", (INDEX_FROM,))
-        if rows >= INDEX_FROM:
-            return second, row[0]
+def missing_index(con: Connection) -> tuple[str | None, int] | None:
+    """The model whose vectors are many and have no index, and their length."""
+    for model in (None, *further_models(con)):
+        which, values = kept(model)
+        row = con.execute(f"SELECT vector_dims(vector) FROM vectors WHERE {which} LIMIT 1", values).fetchone()
+        if row is not None and row[0] <= MAX_INDEXED and not indexed(con, row[0], model):
+            some = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {which} LIMIT %s) AS counted"
+            [(rows,)] = con.execute(some, (*values, INDEX_FROM))
+            if rows >= INDEX_FROM:
+                return model, row[0]
     return None
 
 
-def indexed(con: Connection, dimension: int, table: str = "vectors") -> int:
-    """How many vectors of this length the index holds, as of when it was last looked at; 0: there is none."""
+def indexed(con: Connection, dimension: int, model: str | None) -> int:
+    """How many vectors of this length the model's index holds, as of when it was last looked at; 0: there is none."""
     row = con.execute(
         """
         SELECT greatest(reltuples, 1)::BIGINT
@@ -114,24 +116,24 @@ def indexed(con: Connection, dimension: int, table: str = "vectors") -> int:
         WHERE indexrelid = to_regclass(%s)
         AND indisvalid
         """,
-        (index_name(dimension, table),),
+        (index_name(dimension, model),),
     ).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def make_index(con: Connection, dimension: int, table: str = "vectors") -> None:
+def make_index(con: Connection, dimension: int, model: str | None) -> None:
     """Others read and write meanwhile. What an attempt that was cut off left is removed first."""
-    name = index_name(dimension, table)
+    name = index_name(dimension, model)
     con.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     con.execute("SET maintenance_work_mem = '512MB'")
     con.execute(
         f"""
         CREATE INDEX CONCURRENTLY {name}
-        ON {table} USING hnsw ((vector::HALFVEC({dimension})) halfvec_ip_ops)
-        WHERE vector_dims(vector) = {dimension}
+        ON vectors USING hnsw ((vector::HALFVEC({dimension})) halfvec_ip_ops)
+        WHERE model = {sql.Literal(model or "").as_string(con)} AND vector_dims(vector) = {dimension}
         """
     )
-    con.execute("ANALYZE vectors, second_vectors, memories, words, tags, signatures")
+    con.execute("ANALYZE vectors, memories, words, tags, signatures")
 
 
 def drop_indexes(con: Connection) -> None:
@@ -171,10 +173,10 @@ def _best(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Match]:
     return [Match(memory, -distance) for memory, distance in islice(best.items(), limit)]
 
 
-def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
+def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = OWN) -> list[Match]:
     """What the index finds, weighed exactly; fewer than asked for if it gave up."""
     where, values = restriction.condition()
-    if own.name == "vectors":
+    if own is OWN:
         tables, signatures = looked_at("signatures", where)
         part = f"{signatures}.part = vectors.part"
     else:
@@ -187,7 +189,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
             # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
             f"""
             SELECT vectors.vector <#> %s, -admitted.created_at, -vectors.memory, admitted.id
-            FROM {own.table}
+            FROM vectors
             CROSS JOIN LATERAL (
                 SELECT memories.id, memories.created_at
                 FROM {tables}
@@ -211,7 +213,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
         depth *= 4  # long memories took several places each
 
 
-def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = FIRST) -> list[Match]:
+def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = OWN) -> list[Match]:
     where, values = restriction.condition()
     rows = fetched(
         con,
@@ -222,7 +224,7 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
         FROM (
             SELECT memories.seq, memories.id, memories.created_at, vectors.vector <#> %s AS distance
             FROM memories
-            JOIN {own.table} ON vectors.space = memories.space AND vectors.memory = memories.seq
+            JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
             WHERE vector_dims(vectors.vector) = %s
             AND {own.condition}
             AND {where}
@@ -245,7 +247,7 @@ def cosines(con: Connection, vector: Vector, ids: Sequence[str], *, model: str |
         f"""
         SELECT memories.id, -min(vectors.vector <#> %s)
         FROM memories
-        JOIN {own.table} ON vectors.space = memories.space AND vectors.memory = memories.seq
+        JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
         WHERE memories.id = ANY(%s)
         AND vector_dims(vectors.vector) = %s
         AND {own.condition}
@@ -262,7 +264,8 @@ def vectors(con: Connection, ids: Sequence[str]) -> dict[str, Vector]:
         """
         SELECT memories.id, vector_send(vectors.vector)
         FROM memories
-        JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.part = 0
+        JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq
+        AND vectors.model = '' AND vectors.part = 0
         WHERE memories.id = ANY(%s)
         """,
         (Texts(ids),),

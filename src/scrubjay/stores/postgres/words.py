@@ -164,7 +164,8 @@ def compared(
 _COSINE = """(
     SELECT -min(vectors.vector <#> %s)
     FROM vectors
-    WHERE vectors.space = found.space AND vectors.memory = found.seq AND vector_dims(vectors.vector) = %s
+    WHERE vectors.space = found.space AND vectors.memory = found.seq AND vectors.model = ''
+    AND vector_dims(vectors.vector) = %s
 )"""
 
 

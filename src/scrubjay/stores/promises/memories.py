@@ -134,6 +134,8 @@ class Request:
         return replace(self, key=f"{self.key}\x1f{place}")
 
 
+OWN_MODEL = "own_model"  # the fact that says whose vectors the store has …
+FURTHER_MODELS = "further_models"  # … and a JSON list of those whose vectors it has beside them
 LOST = "changes_lost"  # the fact that says when a store was found to lack its last changes; empty once that was told
 
 
@@ -147,7 +149,6 @@ class Checkup:
     with_vectors: int  # every part embedded, or nothing to embed for now (archived, or forgotten before it was)
     pending: int
     unusable_vectors: int = 0  # memories whose vectors are not made of numbers; they are not among `with_vectors`
-    whole_vectors: int = 0  # in the form of an earlier version, which takes twice the space
     wrong_hashes: tuple[str, ...] = ()  # ids whose content no longer fits its hash (deep check only)
     bytes_on_disk: int = 0
     schema: int = 0
@@ -255,7 +256,7 @@ class Reads(ABC):
     ) -> List[Match]:
         """The memories whose nearest part has the highest cosine with the vector, best first, each once.
 
-        `model`, the fingerprint of a second model, asks its vectors instead: memories that have none are left out.
+        `model`, the fingerprint of a further model, asks its vectors instead: memories that have none are left out.
         """
 
     def match_and_nearest(
@@ -372,7 +373,7 @@ class Transaction(Reads):
         """Add the vectors of further parts. False, and nothing happens, if the text has changed since `version`, or
         its phrases are others than `also`.
 
-        `model` is the fingerprint of a second model. Its vectors, of all parts, come in place of any that are there;
+        `model` is the fingerprint of a further model. Its vectors, of all parts, come in place of any that are there;
         they go when the text changes.
         """
 

@@ -48,7 +48,7 @@ class Replica:
     seen: Mapping[str, int] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     vectors: tuple[Any, ...] = ()  # of its first parts, if they were asked for
-    second: tuple[Any, ...] = ()  # a second model's, of all parts, if they were asked for
+    further: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of all parts, by further models
     parts: int = 0  # how many vectors its text should have; none if they were given up
     archive: str | None = None  # the id by which it was archived; the engine fills the text in before it travels
 

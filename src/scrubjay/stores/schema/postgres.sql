@@ -243,46 +243,37 @@ CREATE TABLE counters (
     clock BIGINT NOT NULL
 );
 
--- In a table of their own: a change of a memory must not touch the index of vectors. Their length is the model's;
--- an index over one length is made when there are many (see postgres/vectors.py).
+-- Vectors of a text's parts, by the store's own model and by further ones (engine/store/models.py). Those of two models
+-- are never compared. A further model's come all together, or not at all: then the memory is found without them.
+-- They are in a table of their own, because a change of a memory must not touch the index of vectors. Their length is the
+-- model's; an index over one length is made when there are many (see postgres/vectors.py).
 CREATE TABLE vectors (
     space  TEXT COLLATE "C" NOT NULL,
     memory BIGINT NOT NULL,
     part   SMALLINT NOT NULL,
+    model  TEXT COLLATE "C" NOT NULL,  -- a further model's fingerprint; '' for the store's own, which a fact names
     vector VECTOR NOT NULL,
-    PRIMARY KEY (space, memory, part)
+    PRIMARY KEY (space, memory, model, part)
 );
 
--- Vectors of a second model, beside those in `vectors`.
---
--- Both are asked, and what they say is added up (engine/search/languages.py); vectors of two models are never compared.
--- A memory may have none: then it is found by the first model alone. All parts of a text come together.
+CREATE INDEX vectors_by_model ON vectors (model) WHERE model <> '';
 
-CREATE TABLE second_vectors (
-    space  TEXT COLLATE "C" NOT NULL,
-    memory BIGINT NOT NULL,
-    part   SMALLINT NOT NULL,
-    model  TEXT COLLATE "C" NOT NULL,  -- the fingerprint of whoever made it
-    vector VECTOR NOT NULL,
-    PRIMARY KEY (space, memory, part)
-);
-
--- They go with the text that they were made of, whoever changes or erases it.
-CREATE FUNCTION forget_second_vectors() RETURNS TRIGGER
+-- Those of further models go with the text that they were made of, whoever changes or erases it.
+CREATE FUNCTION forget_vectors() RETURNS TRIGGER
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    DELETE FROM second_vectors WHERE space = OLD.space AND memory = OLD.seq;
+    DELETE FROM vectors WHERE space = OLD.space AND memory = OLD.seq AND model <> '';
     RETURN NULL;
 END;
 $$;
 
-CREATE TRIGGER second_vectors_outdated
+CREATE TRIGGER vectors_outdated
 AFTER UPDATE OF fingerprint, also ON memories
 FOR EACH ROW
 WHEN (OLD.fingerprint IS DISTINCT FROM NEW.fingerprint OR OLD.also <> NEW.also)
-EXECUTE FUNCTION forget_second_vectors();
+EXECUTE FUNCTION forget_vectors();
 
 -- Signatures of vectors: two bits for each number, beside what most filters ask. Is it above -t, is it above t, where t
 -- is half of what a number of a vector of length one has on average (docs/decisions/the-index.md). Rows are a tenth as

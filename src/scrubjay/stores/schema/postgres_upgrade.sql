@@ -5,13 +5,60 @@ ALTER TABLE memories
     ADD COLUMN also TEXT COLLATE "C" NOT NULL DEFAULT '[]',
     ADD COLUMN former_also TEXT COLLATE "C" NOT NULL DEFAULT '[]';
 
+-- Vectors of all models are in one table. Indexes are made again of each model's own.
+DO $$
+DECLARE
+    known TEXT;
+BEGIN
+    FOR known IN
+        SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE '%vectors_by_meaning_%'
+    LOOP
+        EXECUTE format('DROP INDEX %I', known);
+    END LOOP;
+END;
+$$;
+
+ALTER TABLE vectors ADD COLUMN model TEXT COLLATE "C" NOT NULL DEFAULT '';
+
+ALTER TABLE vectors
+    ALTER COLUMN model DROP DEFAULT,
+    DROP CONSTRAINT vectors_pkey,
+    ADD PRIMARY KEY (space, memory, model, part);
+
+CREATE INDEX vectors_by_model ON vectors (model) WHERE model <> '';
+
+INSERT INTO vectors (space, memory, part, model, vector)
+SELECT space, memory, part, model, vector FROM second_vectors;
+
+DROP TABLE second_vectors;
+
+UPDATE facts SET key = 'own_model' WHERE key = 'model';
+
+UPDATE facts SET key = 'further_models', value = json_build_array(value)::TEXT WHERE key = 'second_model';
+
+-- A server of 465e9b5 that still runs takes these for vectors of a model that is not its own: it searches by words and
+-- leaves new memories without vectors, until it is started again and refuses the store.
+INSERT INTO facts (key, value) VALUES ('model', 'of a newer schema');
+
 DROP TRIGGER second_vectors_outdated ON memories;
 
-CREATE TRIGGER second_vectors_outdated
+DROP FUNCTION forget_second_vectors();
+
+CREATE FUNCTION forget_vectors() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    DELETE FROM vectors WHERE space = OLD.space AND memory = OLD.seq AND model <> '';
+    RETURN NULL;
+END;
+$$;
+
+CREATE TRIGGER vectors_outdated
 AFTER UPDATE OF fingerprint, also ON memories
 FOR EACH ROW
 WHEN (OLD.fingerprint IS DISTINCT FROM NEW.fingerprint OR OLD.also <> NEW.also)
-EXECUTE FUNCTION forget_second_vectors();
+EXECUTE FUNCTION forget_vectors();
 
 -- Topics are the same whether their words are joined by spaces, `_` or `-`. A run of joints is one space.
 UPDATE memories

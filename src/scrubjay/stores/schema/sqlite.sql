@@ -258,33 +258,23 @@ CREATE TABLE counters (
     counted_later INTEGER NOT NULL DEFAULT 0  -- 1: who is writing counts its new memories itself, in this transaction
 ) STRICT;
 
+-- Vectors of a text's parts, by the store's own model and by further ones (engine/store/models.py). Those of two models
+-- are never compared. A further model's come all together, or not at all: then the memory is found without them.
 CREATE TABLE vectors (
     id     INTEGER PRIMARY KEY,
     memory INTEGER NOT NULL REFERENCES memories,
     part   INTEGER NOT NULL,
+    model  TEXT NOT NULL,  -- a further model's fingerprint; '' for the store's own, which the fact `model` names
     vector BLOB NOT NULL,  -- of unit length, see stores/sqlite/vectors/blobs.py
-    UNIQUE (memory, part)
+    UNIQUE (memory, model, part)
 ) STRICT;
 
--- Vectors of a second model, beside those in `vectors`.
---
--- Both are asked, and what they say is added up (engine/search/languages.py); vectors of two models are never compared.
--- A memory may have none: then it is found by the first model alone. All parts of a text come together.
-CREATE TABLE second_vectors (
-    id     INTEGER PRIMARY KEY,
-    memory INTEGER NOT NULL REFERENCES memories,
-    part   INTEGER NOT NULL,
-    model  TEXT NOT NULL,  -- the fingerprint of whoever made it
-    vector BLOB NOT NULL,  -- float32, little endian, unit length
-    UNIQUE (memory, part)
-) STRICT;
-
--- They go with the text that they were made of, whoever changes or erases it.
-CREATE TRIGGER second_vectors_outdated
+-- Those of further models go with the text that they were made of, whoever changes or erases it.
+CREATE TRIGGER vectors_outdated
 AFTER UPDATE OF fingerprint, also ON memories
 WHEN NEW.fingerprint IS NOT OLD.fingerprint OR NEW.also <> OLD.also
 BEGIN
-    DELETE FROM second_vectors WHERE memory = NEW.seq;
+    DELETE FROM vectors WHERE memory = NEW.seq AND model <> '';
 END;
 
 -- Derived tables for finding by meaning in a large store (stores/sqlite/vec1_tables.py): each row here stands for a virtual
@@ -299,25 +289,25 @@ CREATE TABLE vector_indexes (
     buckets   INTEGER NOT NULL,  -- lists that its rows are spread over
     trained   INTEGER NOT NULL,  -- how many vectors there were when it was made
     filled    INTEGER NOT NULL,  -- memories up to this one are in it; later ones as they change
-    model     TEXT,              -- whose vectors it holds; NULL: those in `vectors`
+    model     TEXT,              -- a further model, whose vectors it holds; NULL: the store's own
     lean      INTEGER NOT NULL DEFAULT 0  -- 0: its rows hold whole vectors; it is rebuilt
 ) STRICT;
 
 -- A vec1 table needs a vector to place its code, and once more to take the code out; in between it lies only in
 -- `vectors`. What a transaction replaces or deletes there is kept here until it has taken the codes out, at its end.
 CREATE TABLE former_vectors (
-    second INTEGER NOT NULL,  -- 1: of a second model
+    model  TEXT NOT NULL,
     id     INTEGER NOT NULL,  -- memory × 4096 + part, as in the vec1 tables
     vector BLOB NOT NULL,
-    PRIMARY KEY (second, id)
+    PRIMARY KEY (model, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER former_after_delete
 AFTER DELETE ON vectors
 WHEN EXISTS (SELECT 1 FROM vector_indexes WHERE state <> 'retired')
 BEGIN
-    INSERT INTO former_vectors (second, id, vector)
-    VALUES (0, OLD.memory * 4096 + OLD.part, OLD.vector)
+    INSERT INTO former_vectors (model, id, vector)
+    VALUES (OLD.model, OLD.memory * 4096 + OLD.part, OLD.vector)
     ON CONFLICT DO NOTHING;
 END;
 
@@ -325,23 +315,10 @@ CREATE TRIGGER former_after_update
 AFTER UPDATE OF vector ON vectors
 WHEN EXISTS (SELECT 1 FROM vector_indexes WHERE state <> 'retired')
 BEGIN
-    INSERT INTO former_vectors (second, id, vector)
-    VALUES (0, OLD.memory * 4096 + OLD.part, OLD.vector)
+    INSERT INTO former_vectors (model, id, vector)
+    VALUES (OLD.model, OLD.memory * 4096 + OLD.part, OLD.vector)
     ON CONFLICT DO NOTHING;
 END;
-
-CREATE TRIGGER former_after_second_delete
-AFTER DELETE ON second_vectors
-WHEN EXISTS (SELECT 1 FROM vector_indexes WHERE state <> 'retired')
-BEGIN
-    INSERT INTO former_vectors (second, id, vector)
-    VALUES (1, OLD.memory * 4096 + OLD.part, OLD.vector)
-    ON CONFLICT DO NOTHING;
-END;
-
--- Vectors of an earlier version have four bytes for each number. They are rewritten in the background.
-CREATE INDEX whole_vectors ON vectors (id) WHERE length(vector) % 4 = 0;
-CREATE INDEX whole_second_vectors ON second_vectors (id) WHERE length(vector) % 4 = 0;
 
 -- Memories whose vectors are not all there yet.
 CREATE TABLE pending (
@@ -648,7 +625,11 @@ AS SELECT
     1,
     octet_length(content) + octet_length(metadata) + octet_length(detail) - 4
         + coalesce((SELECT bytes FROM archives WHERE archives.memory = memories.seq), 0),
-    (SELECT coalesce(sum(octet_length(vector)), 0) FROM vectors WHERE vectors.memory = memories.seq),
+    (
+        SELECT coalesce(sum(octet_length(vector)), 0)
+        FROM vectors
+        WHERE vectors.memory = memories.seq AND vectors.model = ''
+    ),
     access_count, access_count * access_count, access_count > 0,
     category_agreed IS NOT NULL, coalesce(category_agreed, 0), repeat
 FROM memories;
@@ -736,6 +717,7 @@ END;
 
 CREATE TRIGGER vectors_counted
 AFTER INSERT ON vectors
+WHEN NEW.model = ''
 BEGIN
     INSERT INTO counted
     SELECT
@@ -747,7 +729,7 @@ END;
 
 CREATE TRIGGER vectors_replaced
 AFTER UPDATE OF vector ON vectors
-WHEN octet_length(OLD.vector) <> octet_length(NEW.vector)
+WHEN NEW.model = '' AND octet_length(OLD.vector) <> octet_length(NEW.vector)
 BEGIN
     INSERT INTO counted
     SELECT
@@ -759,6 +741,7 @@ END;
 
 CREATE TRIGGER vectors_taken_out
 AFTER DELETE ON vectors
+WHEN OLD.model = ''
 BEGIN
     INSERT INTO counted
     SELECT
@@ -1118,6 +1101,9 @@ VALUES
     ('memories', 'memories_by_user', '100000 100000 100000 100000'),
     ('memories', 'sqlite_autoindex_memories_1', '100000 1'),
     ('archives', NULL, '10000'),
+    ('files', 'files', '100000 50000 1'),
+    ('files', 'files_by_memory', '100000 1 1'),
+    ('files', 'files_by_name', '100000 50000 1 1'),
     ('holds', 'holds', '1000 1'),
     ('injections', 'injections_by_memory', '10000 2'),
     ('jobs', 'sqlite_autoindex_jobs_1', '1000 1'),

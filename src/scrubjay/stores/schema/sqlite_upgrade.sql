@@ -4,15 +4,6 @@
 ALTER TABLE memories ADD COLUMN also TEXT NOT NULL DEFAULT '[]';         -- JSON
 ALTER TABLE memories ADD COLUMN former_also TEXT NOT NULL DEFAULT '[]';  -- JSON, values.memory.FormerPhrases
 
--- Vectors of a second model are made of the text and the phrases.
-DROP TRIGGER second_vectors_outdated;
-CREATE TRIGGER second_vectors_outdated
-AFTER UPDATE OF fingerprint, also ON memories
-WHEN NEW.fingerprint IS NOT OLD.fingerprint OR NEW.also <> OLD.also
-BEGIN
-    DELETE FROM second_vectors WHERE memory = NEW.seq;
-END;
-
 -- What a client is still to be told: which of its new memories could not be compared with earlier ones in time. A row
 -- goes when the client has been told what the comparison found.
 CREATE TABLE owed (
@@ -28,6 +19,11 @@ ALTER TABLE acts ADD COLUMN credential TEXT;
 
 -- Topics are the same whether their words are joined by spaces, `_` or `-`.
 UPDATE memories SET topic_key = topic_key(topic) WHERE topic IS NOT NULL;
+
+-- Vectors that were written before schema 18 have four bytes for each number. Indexes are made again of what there is.
+UPDATE vectors SET vector = shortened(vector) WHERE length(vector) % 4 = 0;
+UPDATE second_vectors SET vector = shortened(vector) WHERE length(vector) % 4 = 0;
+UPDATE vector_indexes SET state = 'retired';
 
 -- Columns are called as on PostgreSQL.
 ALTER TABLE memories RENAME COLUMN conversation TO conversation_id;
@@ -291,10 +287,128 @@ BEGIN
     DELETE FROM injections WHERE memory = NEW.id;
 END;
 
+-- Vectors of all models are in one table. Nothing is altered from here on: what refers to them is made anew.
+ALTER TABLE vectors RENAME TO own_vectors;
+DROP TRIGGER second_vectors_outdated;
+DROP TRIGGER vectors_counted;
+DROP TRIGGER vectors_replaced;
+DROP TRIGGER vectors_taken_out;
+DROP TRIGGER former_after_delete;
+DROP TRIGGER former_after_update;
+DROP TRIGGER former_after_second_delete;
+DROP VIEW counts_of_memories;
+DROP TABLE former_vectors;
+
+CREATE TABLE vectors (
+    id     INTEGER PRIMARY KEY,
+    memory INTEGER NOT NULL REFERENCES memories,
+    part   INTEGER NOT NULL,
+    model  TEXT NOT NULL,  -- a further model's fingerprint; '' for the store's own, which the fact `model` names
+    vector BLOB NOT NULL,  -- of unit length, see stores/sqlite/vectors/blobs.py
+    UNIQUE (memory, model, part)
+) STRICT;
+
+INSERT INTO vectors SELECT id, memory, part, '', vector FROM own_vectors;
+INSERT INTO vectors (memory, part, model, vector) SELECT memory, part, model, vector FROM second_vectors ORDER BY id;
+
+UPDATE facts SET key = 'own_model' WHERE key = 'model';
+UPDATE facts SET key = 'further_models', value = json_array(value) WHERE key = 'second_model';
+DROP TABLE own_vectors;
+DROP TABLE second_vectors;
+
+CREATE TABLE former_vectors (
+    model  TEXT NOT NULL,
+    id     INTEGER NOT NULL,  -- memory × 4096 + part, as in the vec1 tables
+    vector BLOB NOT NULL,
+    PRIMARY KEY (model, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW counts_of_memories (
+    seq, space, audience, user, conversation, category, state, importance,
+    memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
+)
+AS SELECT
+    seq, space, audience, user_id, conversation_id, category, state, importance,
+    1,
+    octet_length(content) + octet_length(metadata) + octet_length(detail) - 4
+        + coalesce((SELECT bytes FROM archives WHERE archives.memory = memories.seq), 0),
+    (
+        SELECT coalesce(sum(octet_length(vector)), 0)
+        FROM vectors
+        WHERE vectors.memory = memories.seq AND vectors.model = ''
+    ),
+    access_count, access_count * access_count, access_count > 0,
+    category_agreed IS NOT NULL, coalesce(category_agreed, 0), repeat
+FROM memories;
+
+CREATE TRIGGER vectors_outdated
+AFTER UPDATE OF fingerprint, also ON memories
+WHEN NEW.fingerprint IS NOT OLD.fingerprint OR NEW.also <> OLD.also
+BEGIN
+    DELETE FROM vectors WHERE memory = NEW.seq AND model <> '';
+END;
+
+CREATE TRIGGER former_after_delete
+AFTER DELETE ON vectors
+WHEN EXISTS (SELECT 1 FROM vector_indexes WHERE state <> 'retired')
+BEGIN
+    INSERT INTO former_vectors (model, id, vector)
+    VALUES (OLD.model, OLD.memory * 4096 + OLD.part, OLD.vector)
+    ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER former_after_update
+AFTER UPDATE OF vector ON vectors
+WHEN EXISTS (SELECT 1 FROM vector_indexes WHERE state <> 'retired')
+BEGIN
+    INSERT INTO former_vectors (model, id, vector)
+    VALUES (OLD.model, OLD.memory * 4096 + OLD.part, OLD.vector)
+    ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER vectors_counted
+AFTER INSERT ON vectors
+WHEN NEW.model = ''
+BEGIN
+    INSERT INTO counted
+    SELECT
+        space, audience, user_id, conversation_id, category, state, importance,
+        0, 0, octet_length(NEW.vector), 0, 0, 0, 0, 0, 0
+    FROM memories
+    WHERE seq = NEW.memory;
+END;
+
+CREATE TRIGGER vectors_replaced
+AFTER UPDATE OF vector ON vectors
+WHEN NEW.model = '' AND octet_length(OLD.vector) <> octet_length(NEW.vector)
+BEGIN
+    INSERT INTO counted
+    SELECT
+        space, audience, user_id, conversation_id, category, state, importance,
+        0, 0, octet_length(NEW.vector) - octet_length(OLD.vector), 0, 0, 0, 0, 0, 0
+    FROM memories
+    WHERE seq = NEW.memory;
+END;
+
+CREATE TRIGGER vectors_taken_out
+AFTER DELETE ON vectors
+WHEN OLD.model = ''
+BEGIN
+    INSERT INTO counted
+    SELECT
+        space, audience, user_id, conversation_id, category, state, importance,
+        0, 0, -octet_length(OLD.vector), 0, 0, 0, 0, 0, 0
+    FROM memories
+    WHERE seq = OLD.memory;
+END;
+
 -- What the planner was told of tables that were empty.
 DELETE FROM sqlite_stat1 WHERE stat LIKE '0 0%' OR tbl LIKE 'words%' OR tbl IN ('messages', 'injections', 'results');
 INSERT INTO sqlite_stat1 (tbl, idx, stat)
 VALUES
+    ('files', 'files', '100000 50000 1'),
+    ('files', 'files_by_memory', '100000 1 1'),
+    ('files', 'files_by_name', '100000 50000 1 1'),
     ('injections', 'injections_by_memory', '10000 2'),
     ('messages', 'messages_by_conversation', '100000 50000 50 1'),
     ('results', 'results_by_time', '10000 1'),

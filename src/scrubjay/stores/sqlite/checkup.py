@@ -14,7 +14,6 @@ import apsw
 
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite.filters import WHOLE
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
@@ -81,20 +80,18 @@ def _counts(con: apsw.Connection, *, deep: bool) -> dict[str, Any]:
                 (state = 3 AND seq IN (SELECT memory FROM pending))  -- forgotten ones wait until they come back
                 OR (
                     (parts > 0 OR seq IN (SELECT memory FROM archives))  -- archived memories need none
-                    AND parts = (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq)
+                    AND parts = (SELECT count(*) FROM vectors WHERE memory = memories.seq AND model = '')
                     AND seq NOT IN (SELECT value FROM json_each(?))
                 )
             )
             """,
-            (json.dumps(list(of_vectors["vectors"])),),
+            (json.dumps(list(of_vectors.get("", ()))),),
         ),
         "pending": _count(
             con,
             "SELECT count(*) FROM pending JOIN memories ON memories.seq = pending.memory WHERE state < 3 "
             f"AND next_part < {ONLY_TO_JUDGE}",
         ),
-        "whole_vectors": _count(con, f"SELECT count(*) FROM vectors WHERE {WHOLE}")
-        + _count(con, f"SELECT count(*) FROM second_vectors WHERE {WHOLE}"),
         "unusable_vectors": len(set().union(*of_vectors.values())),
         "wrong_hashes": tuple(_wrong_hashes(con)) if deep else (),
     }

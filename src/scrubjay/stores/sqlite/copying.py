@@ -63,8 +63,7 @@ READINGS: Mapping[str, Reading] = {
     "aliases": _of_memory("aliases", "alias"),
     "versions": _of_memory("versions", "memory", "version"),
     "ancestry": _of_memory("ancestry", "memory", "origin"),
-    "vectors": _of_memory("vectors", "memory", "part"),
-    "second_vectors": _of_memory("second_vectors", "memory", "part"),
+    "vectors": _of_memory("vectors", "memory", "model", "part"),
     "pending": _of_memory("pending", "memory"),
     "owed": Reading("owed", ("memory",)),
     "links": Reading("links", ("number",)),
@@ -225,7 +224,7 @@ class Intake:
         return number
 
 
-_OF_A_MEMORY = ("aliases", "versions", "ancestry", "vectors", "second_vectors", "pending", "archives")
+_OF_A_MEMORY = ("aliases", "versions", "ancestry", "vectors", "pending", "archives")
 
 
 def _named(table: Table, row: Row, names: Mapping[int, str]) -> Row:

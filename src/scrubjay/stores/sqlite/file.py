@@ -203,7 +203,11 @@ def migrate(con: apsw.Connection) -> None:
     :raises StorageError: if the store is too old
     """
     if (version := schema_version(con)) < SCHEMA_VERSION:
-        con.create_scalar_function("topic_key", lambda *topic: topic_key(str(topic[0])), 1)
+        if version:
+            from scrubjay.stores.sqlite.vectors.blobs import shortened  # numpy is not for a new store
+
+            con.create_scalar_function("topic_key", lambda *topic: topic_key(str(topic[0])), 1)
+            con.create_scalar_function("shortened", lambda *blob: shortened(blob[0]), 1)
         with con:  # one savepoint: all of it, or nothing
             for _ in con.execute(script_for("sqlite", version)):
                 pass

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
+from scrubjay.stores.promises.memories import FURTHER_MODELS
+from scrubjay.stores.tables.rows import strings
 from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through, talks
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State
@@ -439,20 +441,14 @@ class Kept(NamedTuple):
 
 
 def kept(model: str | None) -> Kept:
-    """Those of a second model, by its fingerprint; None: those of the store's own model."""
-    if model is None:
-        return Kept("vectors", "TRUE", ())
-    return Kept("second_vectors AS vectors", "vectors.model = ?", (model,))
+    """Those of a further model, by its fingerprint; None: those of the store's own model."""
+    return Kept("vectors", "vectors.model = ?", (model or "",))
 
 
-# A vector is written in its short form, of half the bytes and an odd number of them; earlier versions wrote its numbers
-# as float32 (vectors/blobs.py). Those are rewritten in the background; until then there are both.
-WHOLE = "length(vector) % 4 = 0"  # whole_vectors, whole_second_vectors
-
-
-def any_whole(con: apsw.Connection) -> bool:
-    either = f"SELECT 1 FROM vectors WHERE {WHOLE} UNION ALL SELECT 1 FROM second_vectors WHERE {WHOLE} LIMIT 1"
-    return con.execute(either).get is not None
+def further_models(con: apsw.Connection) -> tuple[str, ...]:
+    """The fingerprints of the models whose vectors the store has beside its own."""
+    row = con.execute("SELECT value FROM facts WHERE key = ?", (FURTHER_MODELS,)).fetchone()
+    return () if row is None else strings(row[0])
 
 
 def sizes_of(dimension: int) -> tuple[int, int]:

@@ -270,7 +270,7 @@ class SqliteReads(Reads):
                 SELECT memories.id, vectors.vector
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value
-                CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.part = 0
+                CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.model = '' AND vectors.part = 0
                 """,
                 (json.dumps(list(ids)),),
             )

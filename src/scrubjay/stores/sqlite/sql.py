@@ -17,7 +17,7 @@ import apsw
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.filters import any_asides, audience_of, first_row, seen, space_by_space, views_of
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
-from scrubjay.stores.tables.sql import FIRST, SECOND, Clause, Condition, Key, Row, Span, Sql, columns_told, named
+from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.memory import Audience, Memory
 
@@ -117,7 +117,11 @@ class SqliteSql(Sql):
         FROM words
         WHERE words.rowid BETWEEN memories.seq * 256 AND memories.seq * 256 + 255
     )"""
-    vector_bytes = "(SELECT coalesce(sum(octet_length(vector)), 0) FROM vectors WHERE vectors.memory = memories.seq)"
+    vector_bytes = """(
+        SELECT coalesce(sum(octet_length(vector)), 0)
+        FROM vectors
+        WHERE vectors.memory = memories.seq AND vectors.model = ''
+    )"""
 
     def __init__(
         self,
@@ -158,11 +162,10 @@ class SqliteSql(Sql):
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
         from scrubjay.stores.sqlite.vectors.blobs import from_blob
 
-        source, condition = SECOND if model is not None else FIRST
         rows = self.all(
-            f"SELECT vector FROM {source} WHERE {self.hanging.told('vectors')} AND {condition} ORDER BY part",
+            f"SELECT vector FROM vectors WHERE {self.hanging.told('vectors')} AND model = :model ORDER BY part",
             memory=memory,
-            model=model,
+            model=model or "",
         )
         return [from_blob(blob) for (blob,) in rows]
 

@@ -31,7 +31,7 @@ from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Restriction, any_asides, any_whole, restricted, views_of
+from scrubjay.stores.sqlite.filters import Restriction, any_asides, restricted, views_of
 from scrubjay.stores.sqlite.reads import BY_NUMBERS, SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.statistics import write_reads
@@ -74,7 +74,7 @@ class SqliteStore(SqliteReads, Store):
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
-        # By second model; None: of the store's own.
+        # By further model; None: of the store's own.
         self._indexes: dict[str | None, VectorIndex] = {} if index is None else {None: index}
         self._index_from = index_from
         self._watch = Watch(self.history.last_events)
@@ -241,7 +241,7 @@ class SqliteStore(SqliteReads, Store):
         with self._reading() as con:
             if self._connections.damaged:
                 return False
-            if any_whole(con) or sqlite_file.much_is_free(con):
+            if sqlite_file.much_is_free(con):
                 return True
             unfinished = vec1.tables(con, "filling", "retired")
             wanted = unfinished or vec1.plan(con, from_vectors=self._index_from)

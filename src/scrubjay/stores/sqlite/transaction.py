@@ -18,7 +18,7 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, L
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication
-from scrubjay.stores.sqlite.filters import WHOLE, Restriction, audience_of, space_number
+from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, insert, row_of
 from scrubjay.stores.sqlite.vectors import vec1
@@ -76,7 +76,6 @@ DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 25
 # former words stay in the index, and once it is gone whoever asks for them is told that the file is damaged.
 FLUSH_WORDS = "INSERT INTO words (words) VALUES ('flush')"
 
-SHORTENED = 250  # vectors per transaction; others wait meanwhile
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
 _VERSION = FIELDS.index("version")
 
@@ -206,7 +205,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         model: str | None = None,
     ) -> bool:
         if model is not None:
-            return self._write_second_vectors(id, version, model, vectors, also)
+            return self._write_further_vectors(id, version, model, vectors, also)
         row = self._con.execute(
             OF_THIS_TEXT, (id, version, version, None if also is None else as_json(also))
         ).fetchone()
@@ -224,12 +223,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         return True
 
-    def _of_this_text(self, id: str, version: int, also: Sequence[str] | None) -> tuple[int] | None:
-        """The number of a memory, unless its text has changed since this version, or its phrases are others."""
-        told = None if also is None else as_json(also)
-        return self._con.execute(OF_THIS_TEXT, (id, version, version, told)).fetchone()
-
-    def _write_second_vectors(
+    def _write_further_vectors(
         self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
     ) -> bool:
         row = self._con.execute(
@@ -237,14 +231,9 @@ class SqliteTransaction(SqliteReads, Transaction):
         ).fetchone()
         if row is None:
             return False
-        from scrubjay.stores.sqlite.vectors.blobs import to_blob
-
         [seq] = row
-        self._con.execute("DELETE FROM second_vectors WHERE memory = ?", (seq,))
-        self._con.executemany(
-            "INSERT INTO second_vectors (memory, part, model, vector) VALUES (?, ?, ?, ?)",
-            [(seq, part, model, to_blob(vector)) for part, vector in enumerate(vectors)],
-        )
+        self._con.execute("DELETE FROM vectors WHERE memory = ? AND model = ?", (seq, model))
+        self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors)], model)
         self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
         return True
 
@@ -305,8 +294,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         assert space is not None
         self.erased = True
         if not keep_vectors:
-            for table in ("vectors", "second_vectors"):
-                self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
+            self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
             self._con.execute("UPDATE memories SET parts = 0 WHERE seq = ?", (seq,))
         for table in ("versions", "pending"):
             self._con.execute(f"DELETE FROM {table} WHERE memory = ?", (seq,))
@@ -395,7 +383,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         if last is None:
             return None
-        self._con.execute("DELETE FROM vectors WHERE memory > ? AND memory <= ?", (after, last))
+        self._con.execute("DELETE FROM vectors WHERE memory > ? AND memory <= ? AND model = ''", (after, last))
         self._con.execute(
             "UPDATE pending SET next_part = 0, attempts = 0 WHERE memory > ? AND memory <= ?", (after, last)
         )
@@ -427,8 +415,9 @@ class SqliteTransaction(SqliteReads, Transaction):
         from scrubjay.stores.sqlite.vectors.blobs import unusable
 
         dropped = unusable(self._con)
-        for table, memories in dropped.items():
-            self._con.executemany(f"DELETE FROM {table} WHERE memory = ?", [(memory,) for memory in memories])
+        for model, memories in dropped.items():
+            these = [(memory, model) for memory in memories]
+            self._con.executemany("DELETE FROM vectors WHERE memory = ? AND model = ?", these)
         self._con.executemany(
             """
             INSERT INTO pending (memory, next_part, judged)
@@ -439,7 +428,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             AND seq NOT IN (SELECT memory FROM archives)
             ON CONFLICT (memory) DO UPDATE SET next_part = 0, attempts = 0
             """,
-            [(memory,) for memory in dropped["vectors"]],
+            [(memory,) for memory in dropped.get("", ())],
         )
         return len(set().union(*dropped.values()))
 
@@ -467,7 +456,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             # The first part without a vector is where embedding goes on; what had all its vectors was judged.
             """
             INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, (SELECT count(*) FROM vectors WHERE vectors.memory = memories.seq) AS done, 1
+            SELECT seq, (SELECT count(*) FROM vectors WHERE memory = memories.seq AND model = '') AS done, 1
             FROM memories
             WHERE state < 4
             AND seq NOT IN (SELECT memory FROM archives)
@@ -484,9 +473,9 @@ class SqliteTransaction(SqliteReads, Transaction):
         return int(count)
 
     def tend(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
-        """One step towards the index that there should be, towards short vectors only, or towards a file without much
-        free space; False if nothing more can be done here."""
-        return self._tend_index(plan, model) or self._shorten_vectors() or self._give_back_space()
+        """One step towards the index that there should be, or towards a file without much free space; False if nothing
+        more can be done here."""
+        return self._tend_index(plan, model) or self._give_back_space()
 
     def _tend_index(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
         if not vec1.able(self._con):
@@ -500,28 +489,6 @@ class SqliteTransaction(SqliteReads, Transaction):
         if plan is not None and model is not None:
             vec1.begin(self._con, plan, model)
             return True
-        return False
-
-    def _shorten_vectors(self) -> bool:
-        """Rewrite some vectors of an earlier version, at the end of their table: in place they would leave each page
-        half empty. The pages that this frees are given back at once. For readers nothing has changed: what they keep in
-        memory is as good."""
-        from scrubjay.stores.sqlite.vectors.blobs import shortened
-
-        free = self._con.pragma("freelist_count")
-        for table, columns in (("vectors", "memory, part"), ("second_vectors", "memory, part, model")):
-            rows: list[Any] = self._con.execute(
-                f"SELECT id, vector, {columns} FROM {table} WHERE {WHOLE} ORDER BY id LIMIT ?", (SHORTENED,)
-            ).fetchall()
-            if rows:
-                self._con.executemany(f"DELETE FROM {table} WHERE id = ?", [(row[0],) for row in rows])
-                self._con.executemany(
-                    f"INSERT INTO {table} (vector, {columns}) VALUES ({', '.join('?' * len(rows[0][1:]))})",
-                    [(shortened(vector), *rest) for _, vector, *rest in rows],
-                )
-                vec1.mirror_rewritten(self._con, sorted({row[2] for row in rows}))
-                sqlite_file.give_back(self._con, self._con.pragma("freelist_count") - free)
-                return True
         return False
 
     def _give_back_space(self) -> bool:
@@ -734,7 +701,7 @@ class SqliteTransaction(SqliteReads, Transaction):
 
     def _replace_vectors(self, seq: int, version: int, vectors: Sequence[Vector], parts: int) -> None:
         self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
-        self._con.execute("DELETE FROM vectors WHERE memory = ?", (seq,))
+        self._con.execute("DELETE FROM vectors WHERE memory = ? AND model = ''", (seq,))
         self._con.execute("DELETE FROM pending WHERE memory = ?", (seq,))
         self._add_vectors(seq, vectors, parts)
 
@@ -746,18 +713,18 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
         self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors, first_part)])
 
-    def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]]) -> None:
+    def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]], model: str = "") -> None:
         if not rows:
             return
         from scrubjay.stores.sqlite.vectors.blobs import to_blob
 
         self._con.executemany(
             """
-            INSERT INTO vectors (memory, part, vector)
-            VALUES (?, ?, ?)
-            ON CONFLICT (memory, part) DO UPDATE SET vector = excluded.vector
+            INSERT INTO vectors (memory, part, model, vector)
+            VALUES (?, ?, ?, ?)
+            ON CONFLICT (memory, model, part) DO UPDATE SET vector = excluded.vector
             """,
-            [(seq, part, to_blob(vector)) for seq, part, vector in rows],
+            [(seq, part, model, to_blob(vector)) for seq, part, vector in rows],
         )
 
     def _written(self, seq: int) -> Memory:

@@ -159,11 +159,6 @@ def columns_told(columns: Mapping[str, str], others: Condition) -> Condition:
     return ", ".join(told), [value for name in POINTERS if name in columns for value in values]
 
 
-# Where vectors are: the table, called `vectors`, and a condition on its rows.
-FIRST = ("vectors", "TRUE")
-SECOND = ("second_vectors AS vectors", "vectors.model = :model")
-
-
 def named(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Clause:
     """A condition that has a mark for each of its values, with a name for each instead."""
     sql, values = condition
@@ -195,7 +190,7 @@ class Sql(ABC):
 
     @abstractmethod
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        """Those of a memory's parts, in order; a second model's, by its fingerprint, or those of the store's own."""
+        """Those of a memory's parts, in order; a further model's, by its fingerprint, or those of the store's own."""
 
     @abstractmethod
     def visible(self, audience: Audience, table: str = "memories") -> Clause:

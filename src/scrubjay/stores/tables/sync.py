@@ -64,10 +64,10 @@ class Sync:
         }
 
     def replicas(
-        self, ids: Sequence[str], audience: Audience, *, vectors: bool = False, second: str | None = None
+        self, ids: Sequence[str], audience: Audience, *, vectors: bool = False, further: Sequence[str] = ()
     ) -> list[Replica]:
         """The visible memories with these ids as they travel, tombstones included, in the order asked; with their
-        vectors, and those of a second model."""
+        vectors, and those of these further models."""
         which, (visible, values) = self._sql.among("memories.id", "ids"), self._sql.visible(audience)
         memories = self._sql.memories(f"{which} AND {visible}", None, order="", **values, ids=list(ids))
         rows = self._sql.all(f"SELECT id, state, final, parts FROM memories WHERE {which}", ids=list(ids))
@@ -83,7 +83,7 @@ class Sync:
                 aliases=tuple(aliases.get(memory.id, ())),
                 vectors=tuple(self._sql.vectors(memory.id)) if vectors else (),
                 parts=parts,
-                second=tuple(self._sql.vectors(memory.id, second)) if second is not None else (),
+                further={model: own for model in further if (own := tuple(self._sql.vectors(memory.id, model)))},
             )
         return [found[name] for name in dict.fromkeys(ids) if name in found]
 

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Pending
+from scrubjay.stores.promises.memories import FURTHER_MODELS, ONLY_TO_JUDGE, Pending
+from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.memory import Memory
 from scrubjay.values.times import milliseconds
@@ -72,16 +74,16 @@ class Upkeep:
         """Whether a memory has no vector yet and waits for one."""
         return self._sql.one("SELECT 1 FROM pending WHERE next_part = 0 LIMIT 1") is not None
 
-    def lacking_second(self, model: str, *, after: int = 0, limit: int) -> list[Memory]:
-        """Memories without vectors of a second model, in order of arrival, behind an arrival number. Deleted ones and
+    def lacking(self, model: str, *, after: int = 0, limit: int) -> list[Memory]:
+        """Memories without vectors of a further model, in order of arrival, behind an arrival number. Deleted ones and
         those whose text is archived need none."""
         rows = self._sql.all(
-            # the key of memories, then that of second vectors
+            # the key of memories, then that of vectors
             f"""
             SELECT memories.id
             FROM memories
             WHERE memories.seq > :after
-            AND {self._lacks_second}
+            AND {self._lacks_vectors}
             ORDER BY memories.seq
             LIMIT :limit
             """,
@@ -91,21 +93,21 @@ class Upkeep:
         )
         return sorted(self._memories([memory for (memory,) in rows]), key=lambda memory: memory.seq)
 
-    def count_lacking_second(self, model: str) -> int:
+    def count_lacking(self, model: str) -> int:
         """How many there are of those."""
-        [(count,)] = self._sql.all(f"SELECT count(*) FROM memories WHERE {self._lacks_second}", model=model)
+        [(count,)] = self._sql.all(f"SELECT count(*) FROM memories WHERE {self._lacks_vectors}", model=model)
         return int(count)
 
     @property
-    def _lacks_second(self) -> str:
+    def _lacks_vectors(self) -> str:
         meets = self._sql.hanging.meets
         return f"""memories.state < 3
             AND NOT EXISTS (SELECT 1 FROM archives WHERE {meets("archives", "memories")})
             AND NOT EXISTS (
                 SELECT 1
-                FROM second_vectors
-                WHERE {meets("second_vectors", "memories")}
-                AND second_vectors.model = :model
+                FROM vectors
+                WHERE {meets("vectors", "memories")}
+                AND vectors.model = :model
             )"""
 
     def _memories(self, ids: list[str]) -> list[Memory]:
@@ -190,6 +192,18 @@ class UpkeepChanges(Upkeep):
     def end_judgement(self, id: str) -> None:
         told = self._sql.hanging.told("pending")
         self._sql.run(f"DELETE FROM pending WHERE {told} AND next_part = :part", memory=id, part=ONLY_TO_JUDGE)
+
+    def keep_models(self, models: Sequence[str]) -> None:
+        """Let these be all that have vectors in the store beside its own model; those of others are deleted."""
+        values = {"models": [*models], "key": FURTHER_MODELS, "value": as_json(models)}
+        self._sql.run(f"DELETE FROM vectors WHERE model <> '' AND NOT ({self._sql.among('model', 'models')})", **values)
+        self._sql.run(
+            """
+            INSERT INTO facts (key, value) VALUES (:key, :value)
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value
+            """,
+            **values,
+        )
 
     def put_off(self, id: str, *, judged: bool | None = None, failed: bool = False) -> None:
         """Note that embedding failed once more, or that the judgement is done, for a memory in `pending`."""

@@ -7,8 +7,6 @@ Five short ones of 384 numbers lie on a page of 4 kB, whole ones two. The odd le
 earlier versions that have the file open from taking one for the other. Everywhere else vectors are float32.
 """
 
-# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
-
 from __future__ import annotations
 
 import struct
@@ -103,11 +101,11 @@ def usable(vector: Vector) -> bool:
 
 
 def unusable(con: apsw.Connection) -> dict[str, set[int]]:
-    """By table, the memories with vectors there of which no cosine can be made."""
+    """By model, the memories with vectors of which no cosine can be made."""
     found: dict[str, set[int]] = {}
-    for table in ("vectors", "second_vectors"):
-        rows = con.execute(f"SELECT memory, vector FROM {table}")
-        found[table] = {memory for memory, blob in rows if not _complete(blob) or not usable(from_blob(blob))}
+    for memory, model, blob in con.execute("SELECT memory, model, vector FROM vectors"):
+        if not _complete(blob) or not usable(from_blob(blob)):
+            found.setdefault(model, set()).add(memory)
     return found
 
 

@@ -43,7 +43,7 @@ class VectorIndex(ABC):
     """
 
     def __init__(self, *, model: str | None = None) -> None:
-        """`model` is a second one, whose vectors these are."""
+        """`model` is a further one, whose vectors these are."""
         self.model = model
         self.scopes = Scopes()
 

@@ -18,7 +18,6 @@ A process that cannot do so (no extension, a damaged table) retires the table in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import isqrt
 from typing import Any
@@ -27,7 +26,7 @@ from zlib import crc32
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import any_whole, dimension_of, kept, of_dimension
+from scrubjay.stores.sqlite.filters import dimension_of, further_models, kept, of_dimension
 from scrubjay.values.frozen import dataclass
 
 FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
@@ -60,7 +59,7 @@ class Table:
     buckets: int
     trained: int
     filled: int
-    model: str | None = None  # a second one, whose vectors it holds
+    model: str | None = None  # a further one, whose vectors it holds
     lean: int = 1  # 0: made by an earlier version, with a copy of every vector
 
     @property
@@ -126,12 +125,6 @@ def mirror(con: apsw.Connection, change: int) -> None:
     _mirror(con, "memories.change = ?", (change,))  # memories_by_change
 
 
-def mirror_rewritten(con: apsw.Connection, memories: Sequence[int]) -> None:
-    """The same for memories whose vectors were written in another form, which does not change a memory."""
-    if con.execute(ANY).get:
-        _mirror(con, "memories.seq IN (SELECT value FROM json_each(?))", (json.dumps(memories),))
-
-
 def _mirror(con: apsw.Connection, where: str, values: Sequence[Any]) -> None:
     for table in tables(con, "filling", "ready"):
         try:
@@ -162,8 +155,8 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
     for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
         wanted[seq] = {}
     own = kept(table.model)
-    former = "SELECT id, vector FROM former_vectors WHERE second = ?"
-    replaced = {rowid: as_floats(blob) for rowid, blob in con.execute(former, (table.model is not None,))}
+    former = "SELECT id, vector FROM former_vectors WHERE model = ?"
+    replaced = {rowid: as_floats(blob) for rowid, blob in con.execute(former, (table.model or "",))}
     rows = con.execute(
         f"""
         SELECT seq, part, space, audience, user_id, state, kind, category, importance, created_at,
@@ -255,23 +248,20 @@ class Plan:
 
 
 def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
-    """What is missing: a first table, or one trained on more; None if all is well, or a table is being filled, or
-    vectors wait to be written in the short form."""
-    if tables(con, "filling") or any_whole(con):
+    """What is missing: a first table, or one trained on more; None if all is well, or a table is being filled."""
+    if tables(con, "filling"):
         return None
-    newest = con.execute("SELECT length(vector) FROM vectors ORDER BY id DESC LIMIT 1").get
-    if newest is not None:
-        vectors = (con.execute("SELECT sum(vector_bytes) FROM totals WHERE part = ''").get or 0) // newest
-        newest = dimension_of(newest)
-        if vectors >= _enough(con, newest, None, from_vectors):
-            return _planned(newest, vectors, None)
-    last = "SELECT length(vector), model FROM second_vectors ORDER BY id DESC LIMIT 1"
-    for size, model in con.execute(last):
-        dimension = dimension_of(size)
-        enough = _enough(con, dimension, model, from_vectors)
-        # No further than there: all of them are counted only when a table is made.
-        if con.execute("SELECT count(*) FROM (SELECT 1 FROM second_vectors LIMIT ?)", (enough,)).get >= enough:
-            return _planned(dimension, con.execute("SELECT count(*) FROM second_vectors").get, model)
+    for model in (None, *further_models(con)):
+        own = kept(model)
+        newest = f"SELECT length(vector) FROM vectors WHERE {own.condition} ORDER BY memory DESC LIMIT 1"
+        for (size,) in con.execute(newest, own.values):
+            dimension = dimension_of(size)
+            enough = _enough(con, dimension, model, from_vectors)
+            # No further than there: all of them are counted only when a table is made.
+            some = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {own.condition} LIMIT ?)"
+            if con.execute(some, (*own.values, enough)).get >= enough:
+                vectors = con.execute(f"SELECT count(*) FROM vectors WHERE {own.condition}", own.values).get
+                return _planned(dimension, vectors, model)
     return None
 
 

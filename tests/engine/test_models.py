@@ -1,4 +1,4 @@
-"""A second model reads other languages. Its vectors stand beside the first one's; without it everything else works."""
+"""A further model reads other languages. Its vectors stand beside the store's own; without it everything else works."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.store.enrichment import auto_tags
-from scrubjay.engine.store.languages import SECOND
+from scrubjay.engine.store.models import FurtherModel, models_of
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.local import StorePeer
 from scrubjay.engine.sync.merge import Policy
@@ -27,20 +27,20 @@ from tests.engine import columns
 GERMAN = "Der Nutzer wohnt seit März in Augsburg und arbeitet dort."
 
 
-class Second(HashingEmbedder):
-    """Another embedder than the first: vectors of the two must not be compared."""
+class Other(HashingEmbedder):
+    """Another embedder than the store's own: vectors of the two must not be compared."""
 
-    name = "second"
+    name = "other"
 
     @property
     def fingerprint(self) -> str:
-        return "second-1"
+        return "other-1"
 
     def embed_query(self, text):
         return -super().embed_query(text)
 
 
-class Missing(Second):
+class Missing(Other):
     def load(self, progress=None):
         raise ModelMissing("The model is not installed.")
 
@@ -48,8 +48,14 @@ class Missing(Second):
         raise ModelMissing("The model is not installed.")
 
 
-def opened(path: Path, second: HashingEmbedder | None, languages: str = "auto") -> Engine:
-    return engine_on(SqliteStore(path), HashingEmbedder(), wait_seconds=60, second=second, languages=languages)
+def opened(path: Path, *further: HashingEmbedder, always: bool = False) -> Engine:
+    models = [FurtherModel(embedder=one, always=always) for one in further]
+    return engine_on(SqliteStore(path), HashingEmbedder(), wait_seconds=60, further=models)
+
+
+def fill(engine: Engine) -> None:
+    for model in engine.parts.models.each:
+        engine.parts.backlog.fill(model)
 
 
 @pytest.fixture
@@ -59,12 +65,12 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(path: Path) -> Iterator[Engine]:
-    with opened(path, Second()) as engine:
+    with opened(path, Other()) as engine:
         yield engine
 
 
 def lacking(engine: Engine) -> int:
-    return engine.records.upkeep.count_lacking_second("second-1")
+    return engine.records.upkeep.count_lacking("other-1")
 
 
 # --- which texts are in another language ---
@@ -116,10 +122,10 @@ def test_no_phrases_are_made_of_small_words_that_are_not_known(text):
 # --- when it is used ---
 
 
-def test_english_texts_alone_get_no_second_vectors(engine):
+def test_english_texts_alone_get_no_further_vectors(engine):
     engine.store("The user lives in Augsburg.")
 
-    assert engine.records.history.fact(SECOND) is None
+    assert models_of(engine.records) == []
     assert lacking(engine) == 1
     assert engine.search("Where does the user live?").degraded is None
 
@@ -128,9 +134,9 @@ def test_the_first_text_in_another_language_lets_all_texts_have_them(engine):
     engine.store("The user lives in Augsburg.")
     engine.store(GERMAN)
     engine.store("The user plays the cello.")
-    engine.parts.backlog.fill_second()
+    fill(engine)
 
-    assert engine.records.history.fact(SECOND) == "second-1"
+    assert models_of(engine.records) == ["other-1"]
     assert lacking(engine) == 0
 
 
@@ -145,54 +151,63 @@ def test_a_text_has_them_when_it_is_stored(engine):
 
 
 def test_always_on_does_not_wait_for_another_language(path):
-    with opened(path, Second(), "on") as engine:
+    with opened(path, Other(), always=True) as engine:
         engine.store("The user lives in Augsburg.")
 
         assert lacking(engine) == 0
 
 
-def test_off_leaves_the_second_model_alone(path):
-    with opened(path, Second(), "off") as engine:
-        engine.store(GERMAN)
-
-        assert engine.records.history.fact(SECOND) is None
-        assert lacking(engine) == 1
-
-
 def test_a_long_text_gets_them_in_the_background(engine):
     engine.store(GERMAN + " " + "Das ist ein langer Text, und er hat viele Wörter. " * 200)
-    engine.parts.backlog.fill_second()
+    fill(engine)
 
     assert lacking(engine) == 0
 
 
 def test_another_process_goes_on_with_it(path):
     """Once one process has seen another language, all of them use the model."""
-    with opened(path, Second()) as first, opened(path, Second()) as other:
+    with opened(path, Other()) as first, opened(path, Other()) as other:
         other.search("anything")
         first.store(GERMAN)
-        other.parts.languages._look_at = 0.0
+        other.parts.models.each[0]._look_at = 0.0
         other.store("The user plays the cello.")
 
         assert lacking(first) == 0
 
 
-class Third(Second):
+class Third(Other):
     @property
     def fingerprint(self) -> str:
         return "third-1"
 
 
-@pytest.mark.parametrize("languages", ["auto", "on"])
-def test_the_store_says_which_model_its_second_vectors_are_of(path, languages):
-    with opened(path, Second(), languages) as engine:
-        engine.store(GERMAN if languages == "auto" else "The user lives in Augsburg.")
-    for second in (Second(), Third()):
-        with opened(path, second, languages) as engine:
-            engine.parts.backlog.fill_second()
+@pytest.mark.parametrize("always", [False, True])
+def test_the_store_says_which_further_models_it_has_vectors_of(path, always):
+    with opened(path, Other(), always=always) as engine:
+        engine.store("The user lives in Augsburg." if always else GERMAN)
+    for model in (Other(), Third()):
+        with opened(path, model, always=always) as engine:
+            fill(engine)
 
-            assert engine.records.history.fact(SECOND) == second.fingerprint
-            assert engine.records.upkeep.count_lacking_second(second.fingerprint) == 0
+            assert models_of(engine.records) == [model.fingerprint]
+            assert engine.records.upkeep.count_lacking(model.fingerprint) == 0
+
+
+def test_a_third_model_is_one_more_entry(path):
+    with opened(path, Other(), Third()) as engine:
+        engine.store("The user lives in Augsburg.")
+        engine.store(GERMAN)
+        fill(engine)
+
+        assert sorted(models_of(engine.records)) == ["other-1", "third-1"]
+        assert [engine.records.upkeep.count_lacking(model) for model in models_of(engine.records)] == [0, 0]
+        assert engine.search("Wo wohnt der Nutzer und seit wann?").hits[0].memory.content == GERMAN
+        assert engine.reembed().further == 0
+    with opened(path, Other()) as engine:  # one entry less
+        fill(engine)
+
+        assert models_of(engine.records) == ["other-1"]
+        assert engine.records.upkeep.count_lacking("third-1") == 2
 
 
 # --- without it ---
@@ -208,19 +223,19 @@ def test_without_the_model_texts_are_stored_and_found_and_wait(path):
         assert "other languages" in str(found.degraded)
         assert engine.search("user Augsburg").degraded is None
         assert lacking(engine) == 1
-    with opened(path, Second()) as engine:
-        engine.parts.backlog.fill_second()
+    with opened(path, Other()) as engine:
+        fill(engine)
 
         assert lacking(engine) == 0
 
 
 def test_reembed_fills_in_what_is_missing(path):
-    with opened(path, None) as engine:
+    with opened(path) as engine:
         engine.store(GERMAN)
         engine.store("The user plays the cello.")
-    with opened(path, Second()) as engine:
-        assert engine.reembed().second == 2
-        assert engine.reembed().second == 0
+    with opened(path, Other()) as engine:
+        assert engine.reembed().further == 2
+        assert engine.reembed().further == 0
         assert lacking(engine) == 0
 
 
@@ -228,7 +243,7 @@ def test_reembed_says_that_the_model_is_not_there(path):
     with opened(path, Missing()) as engine:
         engine.store(GERMAN)
 
-        assert engine.reembed().second is None
+        assert engine.reembed().further is None
 
 
 def test_a_backup_holds_them(engine, tmp_path):
@@ -236,11 +251,11 @@ def test_a_backup_holds_them(engine, tmp_path):
     engine.records.backup(tmp_path / "copy.db")
 
     with closing(SqliteStore(tmp_path / "copy.db")) as copy:
-        assert copy.upkeep.count_lacking_second("second-1") == 0
+        assert copy.upkeep.count_lacking("other-1") == 0
 
 
 def test_a_sync_carries_them(path, tmp_path):
-    with opened(path, Second()) as here, closing(SqliteStore(tmp_path / "drive.db")) as drive:
+    with opened(path, Other()) as here, closing(SqliteStore(tmp_path / "drive.db")) as drive:
         here.store(GERMAN)
         memory = here.store("The user plays the cello.").memory
         there = StorePeer(drive, now=utc_now, user="local", owned=False)
@@ -249,8 +264,8 @@ def test_a_sync_carries_them(path, tmp_path):
         there.take(wire.read(wire.written(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest"))
 
         assert memory.id in {one.memory.id for one in parcel.replicas}
-        assert drive.history.fact(SECOND) == "second-1"
-        assert drive.upkeep.count_lacking_second("second-1") == 0
+        assert models_of(drive) == ["other-1"]
+        assert drive.upkeep.count_lacking("other-1") == 0
 
 
 # --- what it says ---
@@ -259,13 +274,13 @@ def test_a_sync_carries_them(path, tmp_path):
 def test_both_similarities_are_added_and_a_missing_one_is_left_out():
     near = [Match("a", 0.6), Match("b", 0.6), Match("c", 0.6)]
 
-    found = columns.fuse((), near, {}, {"a": 0.9, "b": 0.3}, weight=0.5)
+    found = columns.fuse((), near, {}, ({"a": 0.9, "b": 0.3}, 0.5))
 
     assert {one.memory: round(one.similarity, 2) for one in found} == {"a": 0.75, "c": 0.6, "b": 0.45}
 
 
-def test_what_only_the_second_model_finds_is_a_candidate(engine):
-    """More than DEPTH memories are nearer to the first model."""
+def test_what_only_the_further_model_finds_is_a_candidate(engine):
+    """More than DEPTH memories are nearer to the store's own model."""
     wanted = engine.store(GERMAN).memory
     found = engine.search(GERMAN)
 
