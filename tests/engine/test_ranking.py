@@ -317,8 +317,9 @@ def test_a_change_of_something_else_stays_behind(question, old, new):
             "The mortgage rate is 1.9 percent until 2031",
             "The car loan was refinanced at 4.2 percent",
         ),
+        ("演示服务器用哪个端口", "演示服务器运行在8080端口。", "生产服务器现在运行在9090端口。"),
     ],
-    ids=["floor two", "line one", "shipping and checkout", "a short one", "site and app", "mortgage and loan"],
+    ids=["floor two", "line one", "shipping and checkout", "a short one", "site and app", "mortgage and loan", "demo"],
 )
 def test_a_change_of_its_sibling_does_not_come_before_what_was_asked_for(real_jay, clock, question, right, newer):
     real_jay.store(right)

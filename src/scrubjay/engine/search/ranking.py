@@ -24,7 +24,7 @@ from scrubjay.lazy import numpy as np
 from scrubjay.text import names
 from scrubjay.text.english import looks_english
 from scrubjay.text.events import CHANGED
-from scrubjay.text.pieces import heading, pieces
+from scrubjay.text.pieces import UNSPACED, heading, pieces
 from scrubjay.values.memory import (
     Candidates,
     Column,
@@ -443,6 +443,7 @@ class Wanted(NamedTuple):
 
     stems: frozenset[str]  # of its words that say something, and its figures
     names: frozenset[str]  # of these the names, numbers and identifiers
+    pairs: frozenset[str]  # of letters, in scripts without spaces, where no word can be compared
     now: bool  # it says "now", "still", "current"
 
 
@@ -532,7 +533,8 @@ def asked_for(question: str) -> Wanted:
     figures, words = names.find_figures(question), words_of(question)
     numbers = (word for word in words if word in NUMBER_WORDS)  # floor two, floor three
     rare = frozenset(word.lower()[: names.STEM] for word in (*names.find_rare_words(question), *numbers))
-    return Wanted(stems | figures, rare | figures, not NOW.isdisjoint(words))
+    pairs = pieces(question) if UNSPACED.search(question) else frozenset[str]()
+    return Wanted(stems | figures, rare | figures, pairs, not NOW.isdisjoint(words))
 
 
 def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
@@ -550,7 +552,7 @@ def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
-    if not on_one_thing(older, newer):
+    if not on_one_thing(older, newer) or not asked.pairs & older.telling <= newer.telling:
         return None
     near = float(older.vector @ newer.vector)
     held = asked.stems & (older.stems | older.figures)
