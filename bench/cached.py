@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
+from unittest.mock import patch
 
 import apsw
 import numpy as np
 
 from scrubjay.embedders.base import Embedder, Vector
+from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.settings import cache_folder
 
 BATCH = 64
@@ -90,6 +93,31 @@ class CachedEmbedder(Embedder):
 
     def _key(self, kind: str, text: str) -> bytes:
         return sha256(f"{self.fingerprint}\0{kind}\0{text}".encode(errors="surrogatepass")).digest()
+
+
+@contextmanager
+def remembering(path: Path | None = None) -> Iterator[None]:
+    """Until it is left, every model of this process has each vector made once. Two runs at once share one file."""
+    path = path or default_cache().with_name("bench-all-vectors.db")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    con, lock, made = apsw.Connection(str(path)), Lock(), LocalEmbedder._vector
+    con.set_busy_timeout(60_000)
+    con.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+    con.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+    def vector(self: LocalEmbedder, text: str) -> Vector:
+        key = sha256(f"{self.fingerprint}\0{text}".encode(errors="surrogatepass")).digest()
+        with lock:
+            row = con.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+        if row is not None:
+            return np.frombuffer(row[0], dtype="<f4").astype(np.float32)
+        found = made(self, text)
+        with lock:
+            con.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (key, found.astype("<f4").tobytes()))
+        return found
+
+    with patch.object(LocalEmbedder, "_vector", vector):
+        yield
 
 
 def say(line: str) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 from training import worlds as training_worlds
 
 import scrubjay
+from bench.cached import remembering
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search.verdict import WEAK
 from scrubjay.values.memory import Verdict
@@ -60,8 +61,10 @@ class Question:
 class World:
     name: str
     everyday: bool
+    english: bool
     texts: tuple[Text, ...]
     questions: tuple[Question, ...]
+    outdated: dict[str, frozenset[str]]  # by the id of a text, the earlier ones that it outdates
 
 
 def load_worlds(names: Sequence[str] = ()) -> list[World]:
@@ -88,8 +91,29 @@ def load_worlds(names: Sequence[str] = ()) -> list[World]:
                 )
                 for one in world["questions"]
             ]
-            found.append(World(file.stem, folder == "everyday", tuple(texts), tuple(questions)))
+            english = world.get("language", "en" if file.stem != "languages" else "") == "en"
+            outdated = dict(_changes(world, texts, questions))
+            found.append(World(file.stem, folder == "everyday", english, tuple(texts), tuple(questions), outdated))
     return found
+
+
+def _changes(
+    world: dict[str, Any], texts: Sequence[Text], questions: Sequence[Question]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """What outdates what: by the labels of a training world, by the questions of an everyday one."""
+    labelled = {
+        change["id"]: {one["id"] for one in change["earlier"] if one["label"] == "outdates"}
+        for change in world.get("changes", ())
+    }
+    for place, text in enumerate(texts):
+        earlier = {one.id for one in texts[:place]}
+        old = (
+            labelled.get(text.id, ())
+            if labelled
+            else (stale for one in questions if text.id in one.gold for stale in one.stale)
+        )
+        if found := earlier.intersection(old):
+            yield text.id, frozenset(found)
 
 
 def _everyday_texts(world: dict[str, Any]) -> Iterator[tuple[str, str, datetime]]:
@@ -115,7 +139,7 @@ def measuring() -> Iterator[Engine]:
     """An empty memory with the real models, which waits for them and judges without a deadline."""
     settings = {"SCRUBJAY_JUDGE_WAIT": "0", "SCRUBJAY_STRICT_EMBEDDING": "on", "SCRUBJAY_EMBED_WAIT": "120"}
     os.environ.update(settings)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as home, remembering():
         os.environ["SCRUBJAY_HOME"] = home
         with scrubjay.open(Path(home) / "memories.db") as jay:
             jay.store("The model is loaded before anything is measured")
@@ -163,9 +187,14 @@ def ask_world(
 ) -> list[Asked]:
     """A world's own questions, and some of other worlds."""
     own = [ask(jay, known, one, world, reworded=reworded, stranger=False) for one in world.questions]
+    strange = strangers_of(world, others)
+    return own + [ask(jay, known, one, world, reworded=reworded, stranger=True) for one in strange]
+
+
+def strangers_of(world: World, others: Sequence[World]) -> list[Question]:
+    """Some answerable questions of other worlds."""
     strange = [one for other in others for one in other.questions if one.gold]
-    some = Random(world.name).sample(strange, min(STRANGERS, len(strange)))
-    return own + [ask(jay, known, one, world, reworded=reworded, stranger=True) for one in some]
+    return Random(world.name).sample(strange, min(STRANGERS, len(strange)))
 
 
 def measure(
