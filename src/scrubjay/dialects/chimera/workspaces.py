@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import (
+    NOTICES,
     PHRASES,
     WORDINGS,
     Body,
@@ -35,6 +36,7 @@ from scrubjay.dialects.chimera.memories import (
     new_memory,
     ok,
     shown,
+    spelt,
 )
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source, Space
@@ -176,11 +178,14 @@ def get_memory(engine: Engine, args: Body) -> Body:
     of_one_version=True,
     route=Route("PUT", "/api/memories/{memory_id}"),
     takes=object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_id",)),
-    gives=gives({"memory": MEMORY}),
+    gives=gives({"memory": MEMORY}, optional={"notices": NOTICES}),
 )
 def update_memory(engine: Engine, args: Body) -> Body:
     """Update a memory's title, content, tags or metadata; its version increases by one, and the earlier one is kept."""
-    return ok(memory=shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})))
+    memory = engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})
+    same = engine.same_as(memory.id).get(memory.id, ()) if "content" in args else ()
+    told = [f"It says the same as {', '.join(map(spelt, same))}: keep one of them."]
+    return ok(memory=shown(memory), **({"notices": told} if same else {}))
 
 
 @extras.writes(
