@@ -234,6 +234,15 @@ def test_h12_every_change_is_a_version(site):
     assert before["snippet"] == tagged["snippet"] != written["snippet"] == "Boats pay in April"
 
 
+def test_an_update_into_another_memorys_words_names_that_one(site):
+    first, second = (site.remember(text) for text in ("The harbour closes at nine", "Boats pay in March"))
+
+    told = site.ask("PUT", f"/api/memories/{second}", {"content": "The harbour closes at nine"})
+
+    assert told["notices"] == [f"It says the same as {first}: keep one of them."]
+    assert "notices" not in site.ask("PUT", f"/api/memories/{second}", {"tags": ["money"]})
+
+
 @pytest.mark.parametrize("address", ["/api/memories/{}", "/api/mcp/memory/{}/delete"])
 def test_h13_a_deleted_memory_is_in_no_conversation(site, address):
     memory = site.remember("Boats pay in March")

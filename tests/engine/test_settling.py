@@ -123,6 +123,9 @@ def twins(jay, clock, way):
         jay.forget(first)
     elif way == "restored":
         jay.cold_storage.archive([first])
+    elif way in ("released", "current again"):
+        later = jay.store("The ferry leaves at noon").memory.id
+        jay.supersede(old=first, new=later)
     else:
         jay.update(first, content="The ferry leaves at ten")
     second = jay.store("The Ferry leaves  at nine").memory.id
@@ -137,11 +140,18 @@ def twins(jay, clock, way):
         jay.curation.undo(first)
     elif way == "restored":
         jay.cold_storage.restore([first])
+    elif way == "released":
+        jay.curation.release(first)
+        jay.forget(later)
+    elif way == "current again":
+        jay.forget(later)
     return first, second
 
 
 @BOTH
-@pytest.mark.parametrize("way", ["recovered", "undone", "restored", "updated", "an earlier version"])
+@pytest.mark.parametrize(
+    "way", ["recovered", "undone", "restored", "updated", "an earlier version", "released", "current again"]
+)
 def test_what_comes_to_say_the_same_as_another_is_an_open_pair(jay, clock, way):
     first, second = twins(jay, clock, way)
 

@@ -362,7 +362,8 @@ def noticing(reply: Reply, room: tuple[str, ...] | None, sentences: Sequence[str
     if room is None:
         return replace(reply, notices=tuple(sentences))
     for name in room:
-        return replace(reply, body={**reply.body, name: {**reply.body[name], "notices": list(sentences)}})
+        body = reply.body[name]
+        return replace(reply, body={**reply.body, name: {**body, "notices": [*body.get("notices", ()), *sentences]}})
     text = None if reply.fixed_text is None else "\n".join([reply.fixed_text, *sentences])
     return replace(reply, body={**reply.body, "notices": list(sentences)}, fixed_text=text)
 

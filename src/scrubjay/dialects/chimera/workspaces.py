@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from scrubjay.dialects.base import (
+    NOTICES,
     PHRASES,
     WORDINGS,
     Body,
@@ -33,6 +34,7 @@ from scrubjay.dialects.chimera.memories import (
     new_memory,
     reads,
     shown,
+    spelt,
     writes,
 )
 from scrubjay.engine.conversations.workspaces import id_of
@@ -141,10 +143,20 @@ def get_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
     return shown(engine.get(memory_id))
 
 
-@writes("PUT /api/memories/{memory_id}", "Update a memory", {"memory": MEMORY}, of_one_version=True, takes=CHANGED)
+@writes(
+    "PUT /api/memories/{memory_id}",
+    "Update a memory",
+    {"memory": MEMORY},
+    optional={"notices": NOTICES},
+    of_one_version=True,
+    takes=CHANGED,
+)
 def update_memory(engine: Engine, args: Body) -> Any:
     """Update a memory's title, content, tags or metadata; its version increases by one, and the earlier one is kept."""
-    return shown(engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args}))
+    memory = engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})
+    same = engine.same_as(memory.id).get(memory.id, ()) if "content" in args else ()
+    told = [f"It says the same as {', '.join(map(spelt, same))}: keep one of them."]
+    return {"memory": shown(memory), **({"notices": told} if same else {})}
 
 
 @writes(

@@ -239,5 +239,6 @@ def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> list
     for outdated in predecessors(tx, [memory.id]):
         if settle(tx, outdated):
             ledger.record(tx, outdated, "superseded", "superseded_by")
+            ledger.ask_which_of_two(tx, plain(tx, outdated))
             back.append(outdated.id)
     return back

@@ -57,13 +57,13 @@ class Found(NamedTuple):
         ranked = self.candidates
         return {ranked.memories[row]: float(ranked.chances[row]) for row in ranked.order[start:end]}
 
-    def without_weak(self, flagged: Container[str]) -> Found:
-        """The same without those of these memories that do not clearly answer: no count and no page shows them."""
+    def without_doubtful(self, flagged: Container[str]) -> Found:
+        """The same without those of these memories that may not be an answer: no count and no page shows them."""
         ranked = self.candidates
         order = [
             row
             for row in ranked.order
-            if ranked.memories[row] not in flagged or verdict.label_of(float(ranked.chances[row])) is Verdict.STRONG
+            if ranked.memories[row] not in flagged or ranked.chances[row] >= verdict.BEYOND_DOUBT
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
@@ -143,7 +143,7 @@ def _find(
     found, periods = search.candidates(vector)
     answer = Found(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
-        answer = answer.without_weak(_flagged_among(engine, found, query, audience, now))
+        answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now))
     if not engine.only and len(found):
         answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:

@@ -14,6 +14,7 @@ from scrubjay.lazy import numpy as np
 from scrubjay.values.memory import Column, Verdict
 
 STRONG = 0.5
+BEYOND_DOUBT = 0.9  # what a flagged memory needs: one word that a secret shares with a question may make it strong
 WEAK = 0.03  # of a hundred questions with an answer three or four have no hit above it
 WORDED = 0.5  # a hit that holds this share of the question's words is never called none: one stranger in thirty does
 RIVALS = 5  # hits that one is compared with

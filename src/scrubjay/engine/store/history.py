@@ -202,11 +202,11 @@ class Ledger:
         self.record(tx, changed, action, *fields, reason=reason)
         if {"access_level", "space"} & set(fields):
             self._settle_around(tx, changed)
-        if {"content", "status"} & set(fields):
-            self._ask_which_of_two(tx, changed)
+        if {"content", "space", "status", "superseded_by"} & set(fields):
+            self.ask_which_of_two(tx, changed)
         return changed
 
-    def _ask_which_of_two(self, tx: Transaction, memory: Memory) -> None:
+    def ask_which_of_two(self, tx: Transaction, memory: Memory) -> None:
         """Open a conflict where a memory came back, or was changed, and now says word for word what another says."""
         if memory.kind is not Kind.MEMORY or memory.state is not State.ACTIVE:
             return
