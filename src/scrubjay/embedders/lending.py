@@ -81,7 +81,7 @@ class Lending:
                 path.unlink()
 
     def mark(self) -> None:
-        """Let the socket's name say whether there is a model to lend: nobody else has to be asked for one."""
+        """Let the socket's name say whether there is a model to lend: a process then asks only those that have one."""
         with self._lock:
             if self._socket is None or self.home is None:
                 return
@@ -96,7 +96,7 @@ class Lending:
         return any(model.loaded_at for model in self._models.values())
 
     def answer(self, question: dict[str, Any], process: int) -> dict[str, Any]:
-        """A text's vector; without a text, what is lent to whom.
+        """A text's vector; without a text, which model is lent, and how many processes borrow it.
 
         :raises KeyError: if that model is not loaded here
         :raises TimeoutError: if others take too long: whoever asked has given up
@@ -238,7 +238,7 @@ class Lent(Embedder):
         return [path for path in found if path not in self._passed]
 
     def _borrowed(self, text: str, *, query: bool) -> Vector:
-        """:raises NotLoaded: if nobody lends it"""
+        """:raises NotLoaded: if no process lends it"""
         until = time.monotonic() + self._lending.patience
         lenders = self._lenders()
         for path in lenders:

@@ -1,7 +1,7 @@
 """Sockets in the folder `run` of a home, by which scrubjay's processes of one user find and ask each other.
 
 Every window and server listens on one, named after its process: `PID.sock`, or `PID.model.sock` while it has an
-embedding model to lend. One line of JSON goes there, one comes back. A socket on which nobody listens any more is
+embedding model to lend. One line of JSON goes there, one comes back. A socket on which no process listens any more is
 removed by whoever notices.
 """
 
@@ -61,7 +61,7 @@ def exchanged(path: Path, question: dict[str, Any], seconds: float) -> dict[str,
     """What the process that listens there answers.
 
     :raises OSError: if it does not answer in time
-    :raises ValueError: if that is no answer
+    :raises ValueError: if what came back cannot be read
     """
     until = time.monotonic() + seconds
     with connected(path, seconds) as line:
