@@ -18,6 +18,8 @@ from scrubjay.values.memory import Caller, Conversation, Filter, NewMemory, Role
 from tests.providers.provider_site import providing
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 FENCE = "=== Injected Context ==="
 END = "=== End Context ==="
 

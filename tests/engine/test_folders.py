@@ -37,6 +37,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import AccessLevel, Caller, Filter, Kind, LinkKind, Role, State, Status
 from tests.reliability.rounds import wait_until
 
+pytestmark = pytest.mark.process
+
 STORE = "default"
 
 

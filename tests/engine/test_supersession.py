@@ -13,6 +13,8 @@ from scrubjay.values.memory import AT_HAND, AccessLevel, Caller, Filter, LinkKin
 from tests.conflict import open_conflict
 from tests.stores.contract.suite import a_link
 
+pytestmark = pytest.mark.process
+
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 TEAM = frozenset({"default"})
 OLD = "The harbour office opens at nine"

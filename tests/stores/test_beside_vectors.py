@@ -30,6 +30,8 @@ from scrubjay.values.memory import Audience, Category, Filter, Scope, Sight, Sta
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
 
+pytestmark = pytest.mark.process
+
 # Stores, changes, moves, archives, forgets and brings back memories, as chance will have it.
 ACTS = """
 import random, sys

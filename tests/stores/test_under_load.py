@@ -26,6 +26,8 @@ from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Audience, Candidates, Filter, Memory, Scope, Sight
 from tests.stores.contract.samples import EVERYTHING, NOW, put, some, unit
 
+pytestmark = pytest.mark.process
+
 SECONDS = 60
 PROCESSES, READERS, WRITERS = 3, 4, 2
 MEMORIES = 150
