@@ -22,9 +22,9 @@ from scrubjay.stores.sqlite.vectors.blobs import read_into
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
+from scrubjay.text.words import DECIMALS
 from scrubjay.values.memory import Category, Glimpses, Sketch
 from scrubjay.values.times import moment
-from scrubjay.values.words import DECIMALS
 
 CHUNK = 4_096
 NEVER = np.iinfo(np.int64).max
