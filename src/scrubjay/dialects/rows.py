@@ -69,7 +69,7 @@ class Rows:
     def _fields(self, gives: Any, result: Any) -> Body:
         if is_dataclass(gives):
             return dict(self.show(result))
-        if isinstance(result, dict) and gives.keys() <= result.keys():  # with optional fields, too
+        if isinstance(result, dict) and (gives.get("type") == "object" or gives.keys() <= result.keys()):
             return result
         values = zip(gives, (result,) if len(gives) == 1 else result, strict=True)
         return {name: self.show(list(one) if get_origin(gives[name]) is list else one) for name, one in values}
