@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -168,6 +169,7 @@ class Parts:
         embeddings = [self.embedding, *(one.embedding for one in self.models.each)]
         if [each for each in embeddings if each.rest()] and not self.lending.lends:
             self.records.rest()
+            gc.collect()
             give_back_memory()
 
     def close(self) -> None:
