@@ -14,6 +14,8 @@ from scrubjay.values.callers import Role
 from tests.servers.sites import running
 from tests.sync.lines import site_of
 
+pytestmark = pytest.mark.process
+
 
 def changed_on_both_sides(call, file) -> str:
     memory = call("store", "User lives in Austin").out.strip()

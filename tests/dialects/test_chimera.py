@@ -21,6 +21,8 @@ from scrubjay.values.store import Conversation
 from tests.providers.provider_site import providing
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 FENCE = "=== Injected Context ==="
 END = "=== End Context ==="
 

@@ -21,6 +21,8 @@ from scrubjay.wiring import open_peer
 from tests.conflict import open_conflict
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 
 class Site:
     def __init__(self, client):

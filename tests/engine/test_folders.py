@@ -39,6 +39,8 @@ from scrubjay.values.memory import AccessLevel, Kind, LinkKind, State, Status
 from scrubjay.values.search import Filter
 from tests.reliability.rounds import wait_until
 
+pytestmark = pytest.mark.process
+
 STORE = "default"
 
 

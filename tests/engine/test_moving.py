@@ -21,6 +21,8 @@ from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import open_engine as opened
 
+pytestmark = pytest.mark.process
+
 ARCHIVED = Filter(states=frozenset({State.ARCHIVED}))
 TIERS = (Tier.COLD, Tier.GLACIER, Tier.DEEP_ARCHIVE)
 

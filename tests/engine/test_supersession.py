@@ -15,6 +15,8 @@ from scrubjay.values.search import Filter
 from tests.conflict import open_conflict
 from tests.stores.contract.suite import a_link
 
+pytestmark = pytest.mark.process
+
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 TEAM = frozenset({"default"})
 OLD = "The harbour office opens at nine"

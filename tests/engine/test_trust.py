@@ -18,6 +18,8 @@ from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
 from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
 
+pytestmark = pytest.mark.process
+
 TOKEN = SECRETS["github"]
 ORDER = POISON[0]
 

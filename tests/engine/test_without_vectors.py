@@ -15,7 +15,7 @@ def crates(numbers):
     return [{"content": f"Crate {number} stands on shelf {number * 7 % 100}"} for number in numbers]
 
 
-@pytest.fixture(params=["hashing", "model"])
+@pytest.fixture(params=["hashing", pytest.param("model", marks=pytest.mark.model)])
 def half_embedded(request, open_engine):
     """A store of which the newer half waits for its vectors, as after `import --embed later`."""
     embedder = "hashing" if request.param == "hashing" else Shared(request.getfixturevalue("model"))

@@ -12,6 +12,8 @@ from playwright.sync_api import expect
 from scrubjay.values.callers import Provenance
 from tests.conflict import open_conflict
 
+pytestmark = pytest.mark.browser
+
 ROOT = Path(__file__).parent.parent.parent
 BUILT = ROOT / "src" / "scrubjay" / "web"
 VIEWS = ["", "#/search?q=text", "#/new", "#/conflicts", "#/decisions", "#/conversations", "#/health", "#/access"]

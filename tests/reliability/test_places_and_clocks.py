@@ -21,6 +21,8 @@ from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked
 from tests.servers.peer import Peer, environment
 
+pytestmark = pytest.mark.process
+
 ZONES = ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"]  # 26 hours apart
 CODE_PAGES = {
     "C and cp1252": {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},

@@ -28,6 +28,8 @@ from tests.postgres import Stores, server_url
 from tests.servers.peer import environment
 from tests.stores.contract.suite import EVERYTHING
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 BEFORE = "465e9b5"  # whose stores are brought up to date
 PATIENCE = 60.0

@@ -30,6 +30,8 @@ from tests.servers.peer import ENVELOPE
 from tests.servers.samples import sample
 from tests.servers.sites import AS_JSON, running
 
+pytestmark = pytest.mark.process
+
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]
 MARK = "zanzibar-4711"  # in every private text of alice

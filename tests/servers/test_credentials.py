@@ -21,6 +21,8 @@ from scrubjay.values.callers import CredentialKind, Role
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect
 
+pytestmark = pytest.mark.process
+
 ISSUER, AUDIENCE = "https://issuer.example", "scrubjay"
 
 

@@ -16,6 +16,8 @@ from scrubjay.values.callers import CredentialKind
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 PASSWORD = "correct horse!"
 PUBLIC = "https://memory.example"
 TLS = {"x-forwarded-proto": "https", "x-forwarded-host": "memory.example", "x-forwarded-for": "198.51.100.7"}

@@ -17,6 +17,8 @@ from tests.servers.samples import sample
 from tests.servers.sites import client_of
 from tests.servers.test_auth_matrix import Row
 
+pytestmark = pytest.mark.process
+
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]
 WRITES = [

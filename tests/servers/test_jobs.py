@@ -11,6 +11,8 @@ from scrubjay.values.store import JobStatus
 from scrubjay.wiring import open_engine
 from tests.servers.test_http import real_server
 
+pytestmark = pytest.mark.process
+
 SECONDS = 240
 
 

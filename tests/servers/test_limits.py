@@ -21,6 +21,8 @@ from scrubjay.values.callers import Caller, Role
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 ALICE = Caller(user="alice", credential="key_1", local=False)
 BOB = Caller(user="bob", credential="key_2", local=False)
 FORGET = system.operations["forget_memory"]

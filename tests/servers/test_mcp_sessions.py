@@ -12,6 +12,8 @@ from scrubjay.servers.mcp import sessions
 from scrubjay.values.callers import Role
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -20,6 +20,8 @@ from tests.servers.peer import CLIENT, HANDSHAKE
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 60.0  # seconds without a byte, after which a stream counts as one that goes on
 LAST = "That was the last one."
 

@@ -24,6 +24,8 @@ from tests.servers.small_dialect import small_dialect
 from tests.servers.test_auth_matrix import Row
 from tests.servers.test_http import real_server
 
+pytestmark = pytest.mark.process
+
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]
 TYPE = b"Content-Type: application/json\r\n"

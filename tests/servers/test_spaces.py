@@ -12,6 +12,8 @@ from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
 from tests.servers.test_http import real_server
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def http(jay):

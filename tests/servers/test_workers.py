@@ -25,6 +25,8 @@ from tests.servers.peer import ENVELOPE
 from tests.servers.samples import sample
 from tests.servers.sites import running
 
+pytestmark = pytest.mark.process
+
 TABLES = [find(name) for name in (*DIALECTS, *ONLY_REST)]
 PATIENCE = 60.0
 

@@ -20,6 +20,8 @@ from scrubjay.values.search import Filter
 from tests.conftest import sqlite_store
 from tests.stores.contract.suite import EVERYTHING, NOW, got, put, put_all, some
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -32,6 +32,8 @@ from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
 
+pytestmark = pytest.mark.process
+
 # Stores, changes, moves, archives, forgets and brings back memories, as chance will have it.
 ACTS = """
 import random, sys

@@ -53,7 +53,7 @@ from tests.stores.contract.suite import (
     unit,
 )
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")

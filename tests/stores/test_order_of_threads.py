@@ -19,6 +19,8 @@ from scrubjay.values.search import Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put, some, unit
 from tests.stores.test_under_load import Uncached, answer
 
+pytestmark = pytest.mark.process
+
 QUESTION = "cello harbour rain"
 QUESTIONS = (QUESTION, "cello", "rain", "lake harbour")
 MEMORIES = 12

@@ -17,6 +17,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.search import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, got, put, some
 
+pytestmark = pytest.mark.process
+
 
 def empty(path: Path) -> None:
     path.write_bytes(b"")

@@ -19,7 +19,7 @@ from scrubjay.values.search import Filter
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, an_event, listed, matched, put, put_in, some
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 SECRET = "hunter2"
 

@@ -72,6 +72,8 @@ from tests.stores.contract.suite import (
     some,
 )
 
+pytestmark = pytest.mark.process
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
 # What other processes do. Each says "ready" and waits for a line, so that all begin at the same instant.

@@ -28,6 +28,8 @@ from scrubjay.values.memory import Memory
 from scrubjay.values.search import Candidates, Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put, some, unit
 
+pytestmark = pytest.mark.process
+
 SECONDS = 60
 PROCESSES, READERS, WRITERS = 3, 4, 2
 MEMORIES = 150

@@ -69,6 +69,8 @@ from tests.stores.contract.suite import (
     totals,
 )
 
+pytestmark = pytest.mark.process
+
 FOLDER = Path(__file__).parent / "earlier"
 SECONDS = 240
 EVE = Audience("eve", (Scope("default", Sight.OWN), Scope("work", Sight.OWN)))  # bob's is hidden from her

@@ -55,6 +55,8 @@ from tests.stores.contract.suite import (
 )
 from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, reference
 
+pytestmark = pytest.mark.process
+
 
 @cache
 def model() -> bytes:

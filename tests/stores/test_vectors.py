@@ -39,6 +39,8 @@ from tests.stores.contract.suite import (
     unit,
 )
 
+pytestmark = pytest.mark.process
+
 FILTERS = {
     "none": Filter(),
     "states": Filter(states=frozenset({State.ACTIVE, State.ARCHIVED, State.DELETED})),

@@ -14,6 +14,8 @@ from scrubjay.values.callers import Caller, Role
 from tests.servers.sites import client_of
 from tests.sync.test_syncing import both_changed, run
 
+pytestmark = pytest.mark.process
+
 
 @contextmanager
 def site(jay):

@@ -45,6 +45,8 @@ from tests.reliability.rounds import wait_until
 from tests.servers.sites import running
 from tests.sync.lines import no_pause, site_of
 
+pytestmark = pytest.mark.process
+
 
 def run(jay, **options):
     return jay.sync.run(**{"destination": "far", **options})

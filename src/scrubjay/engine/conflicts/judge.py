@@ -180,7 +180,7 @@ def find_proposals(
         wanted.setdefault(one.id, one)
     found = {one.id: one for one in engine.records.get([*wanted], audience)} if wanted else {}
     there = [one for name, one in wanted.items() if name in found and is_worth_asking(found[name], memory, now)]
-    there = [one for one in there if one is hint or one.same or not found[one.id].flags]  # nobody asked for those
+    there = [one for one in there if one is hint or one.same or not found[one.id].flags]  # none was asked for
     return [
         Proposal(memory=found[one.id], score=one.score, sure=one is hint, same=one.same)
         for one in there[: MOST + (hint in there)]
