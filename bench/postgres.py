@@ -49,7 +49,9 @@ from scrubjay.stores.postgres.values import vector_bytes
 from scrubjay.stores.sqlite.sql import row_of
 from scrubjay.text.stems import stems
 from scrubjay.text.words import query_words
-from scrubjay.values.memory import AccessLevel, Audience, Caller, Category, Context, Filter, Query, Scope, Sight, Status
+from scrubjay.values.callers import Audience, Caller, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Status
+from scrubjay.values.search import Filter, Query
 from scrubjay.values.times import milliseconds
 
 DIMENSION = 384

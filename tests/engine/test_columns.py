@@ -9,7 +9,8 @@ import pytest
 
 from scrubjay.engine.search import ranking
 from scrubjay.text.time_expressions import periods as periods_of
-from scrubjay.values.memory import Link, LinkKind, Match, Query
+from scrubjay.values.memory import Link, LinkKind
+from scrubjay.values.search import Match, Query
 from tests.engine import columns, one_by_one
 from tests.engine.columns import AS_IT_IS, Glimpse
 

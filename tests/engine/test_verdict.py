@@ -11,7 +11,7 @@ from scrubjay.engine.search.ranking import Candidate
 from scrubjay.engine.search.verdict import STRONG, WEAK
 from scrubjay.text.names import find_rare_words, is_of_another_one
 from scrubjay.text.tokens import WORD, words_of
-from scrubjay.values.memory import Query, Verdict, Weights
+from scrubjay.values.search import Query, Verdict, Weights
 from tests.engine.columns import ranked
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

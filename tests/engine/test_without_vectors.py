@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.values.memory import Query, Verdict
+from scrubjay.values.search import Query, Verdict
 from tests.conftest import Shared
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from scrubjay.values.memory import Provenance
+from scrubjay.values.callers import Provenance
 from tests.conflict import open_conflict
 
 pytestmark = pytest.mark.browser

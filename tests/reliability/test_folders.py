@@ -10,7 +10,7 @@ import pytest
 from scrubjay.folders.markdown import parsed
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.reliability.children import opened_at
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long, wait_until

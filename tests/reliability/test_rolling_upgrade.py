@@ -22,7 +22,7 @@ import pytest
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from tests.postgres import Stores, server_url
 from tests.servers.peer import environment

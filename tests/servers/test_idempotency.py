@@ -11,7 +11,7 @@ from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rest import addresses
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.conflict import open_conflict
 from tests.servers.samples import sample
 from tests.servers.sites import client_of

@@ -16,7 +16,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.guard import Guard
 from scrubjay.servers.http.rest import addresses
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.reliability.usage import MIB, usage
 from tests.servers.samples import sample
 from tests.servers.sites import AS_JSON, client_of, running

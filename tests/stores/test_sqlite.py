@@ -42,20 +42,9 @@ from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.text.words import SMALL_ROWS
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Memory,
-    Order,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory, Source, State, Status
+from scrubjay.values.search import Filter, Order
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (

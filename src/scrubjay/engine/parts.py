@@ -20,7 +20,8 @@ from scrubjay.engine.store.models import FurtherModel, Models
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import ArchiveUnavailable
-from scrubjay.values.memory import DEFAULT_SPACE, Caller, Prompt, Provenance
+from scrubjay.values.callers import DEFAULT_SPACE, Caller, Provenance
+from scrubjay.values.store import Prompt
 from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from scrubjay.folders.folder import Folder
 from scrubjay.machine.paths import SQLITE
 from scrubjay.machine.projects import project_root
 from scrubjay.stores.promises.memories import LOST, OWN_MODEL, clock_at
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import (
     archive_folder,

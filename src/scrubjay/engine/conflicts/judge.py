@@ -33,8 +33,9 @@ from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
 from scrubjay.text.languages import is_english
 from scrubjay.text.reading import READ, read
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Sketch, State, Stored
+from scrubjay.values.memory import Kind, LinkKind, Memory, Sketch, State, Stored
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

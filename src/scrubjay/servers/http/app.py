@@ -69,8 +69,8 @@ from scrubjay.servers.mcp.sampling import ASK_SECONDS
 from scrubjay.servers.mcp.server import Endpoint, asks, build_endpoint, build_server, owned_by, running
 from scrubjay.servers.workers import SECONDS, Workers
 from scrubjay.settings import AUTO, Settings
+from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import DEFAULT_SPACE
 from scrubjay.wiring import open_engine
 
 SHUTDOWN_SECONDS = 10  # from the signal to the end of the process …
