@@ -1271,7 +1271,9 @@ def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
     ids = jay.store_many({"content": f"Text number {n}"} for n in range(150))
     jay.folders.mirror(STORE, tmp_path / "vault")
     more = jay.store_many({"content": f"More {n}"} for n in range(70))
-    jay.import_from([{"type": "memory", "id": f"mem_00000000000{n}", "content": f"Brought {n}"} for n in range(5)])
+    jay.transfer.import_from(
+        [{"type": "memory", "id": f"mem_00000000000{n}", "content": f"Brought {n}"} for n in range(5)]
+    )
     brought = {f"mem_00000000000{n}" for n in range(5)}
 
     assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}

@@ -427,7 +427,7 @@ def test_room_taken_by_outdated_and_deleted_memories_is_not_efficient(jay: Engin
 @pytest.fixture
 def shared(jay: Engine) -> Callable[[Caller], Engine]:
     """Memories of two users in two spaces; a view for each caller."""
-    jay.create_space("work")
+    jay.known_spaces.create("work")
     for caller in (ANN, BOB):
         for space in ("default", "work"):
             one = jay.bound_to(caller=caller, spaces=(space,))

@@ -298,7 +298,7 @@ class Callers:
         """:raises SpaceNotFound: if one does not exist: otherwise a misspelt one would be granted unnoticed"""
         for space in spaces:
             if space != EVERY_SPACE:
-                self._engine.check_there(tx, space)
+                self._engine.known_spaces.check_there(tx, space)
 
     def _check_user(self, reads: Reads, user: str) -> None:
         """:raises Forbidden: if the user also belongs to spaces that the caller does not own

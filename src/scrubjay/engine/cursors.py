@@ -79,7 +79,7 @@ def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:
     position = Position.of(last, order)
     if order is Order.LENGTH and last.id in (known := lengths(engine.records, [last])):
         position = Position(value=known[last.id], seq=last.seq)
-    return written(position, key=engine.signing_key(), question=question)
+    return written(position, key=signing_key(engine.records), question=question)
 
 
 def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:

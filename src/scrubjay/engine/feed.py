@@ -69,7 +69,7 @@ class Feed:
 
     @cached_property
     def _key(self) -> bytes:
-        return self._engine.signing_key()
+        return cursors.signing_key(self._engine.records)
 
     @property
     def _question(self) -> str:

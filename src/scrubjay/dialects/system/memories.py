@@ -436,7 +436,9 @@ def update_memory(engine: Engine, args: Body) -> Body:
         **present(
             previous_version_id=revised.previous,
             expires_at=revised.memory.expires_at,
-            same_as=engine.same_as(revised.memory.id).get(revised.memory.id) if "content" in revised.fields else None,
+            same_as=engine.conflicts.same_as(revised.memory.id).get(revised.memory.id)
+            if "content" in revised.fields
+            else None,
         ),
     )
 

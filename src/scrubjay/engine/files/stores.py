@@ -144,7 +144,7 @@ class Folders:
 
     def list(self) -> list[StoreInfo]:
         """The stores that the caller may see, by name."""
-        spaces = {space.name: space for space in self._engine.list_spaces()}
+        spaces = {space.name: space for space in self._engine.known_spaces.list()}
         stores = {} if self._registry is None else self._registry.stores()
         project = None if self._registry is None else self._registry.project()
         waiting = self._records.files.waiting()

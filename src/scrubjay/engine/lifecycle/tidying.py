@@ -59,7 +59,7 @@ class Tidying:
     def waiting(self) -> Untidy:
         """Memories without phrases and open conflicts, for the calling model to work through."""
         page = self._engine.list(UNPHRASED, limit=AT_ONCE, counted=True)
-        conflicts = self._engine.open_conflicts(limit=ASKED)
+        conflicts = self._engine.conflicts.list(limit=ASKED)
         return Untidy(memories=page.memories, total=page.total or 0, conflicts=conflicts)
 
     def start(self) -> Job:
