@@ -247,6 +247,6 @@ def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp
         assert store.check().unusable_vectors == 1
         assert store.check().with_vectors == (13 if model else 12)
 
-        assert getattr(jay, repair)() is None or repair == "reembed"
+        assert getattr(jay.upkeep, repair)() is None or repair == "reembed"
 
         assert (store.check().unusable_vectors, store.check().with_vectors) == (0, 13)
