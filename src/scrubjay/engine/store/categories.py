@@ -205,7 +205,7 @@ SIGNS = (
 def signs(text: str) -> list[float]:
     """1 for each sign that the beginning of the text bears, in the order of SIGNS, else 0."""
     plain = text[:READ].lower().replace("’", "'").lstrip(" \t\r\n-*•>#\"'`")
-    return [float(find(plain) is not None) for find in compiled()]
+    return [float(find(plain) is not None) for find in compile_signs()]
 
 
 # --- fragments -------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def is_fragment(text: str) -> bool:
 
 
 @cache
-def compiled() -> tuple[Callable[[str], re.Match[str] | None], ...]:
+def compile_signs() -> tuple[Callable[[str], re.Match[str] | None], ...]:
     """How each sign is looked for."""  # 9 ms: not before a memory is stored
     return tuple(
         re.compile(sign.pattern).match if sign.pattern.startswith("^") else re.compile(sign.pattern).search
