@@ -512,6 +512,10 @@ class Engine:
         audience = self.audience(Filter())
         return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
 
+    def count_open_conflicts(self) -> int:
+        """How many memories a newer one may outdate, not resolved yet."""
+        return self.records.history.count_open_conflicts(self.audience(Filter()), now=self.now())
+
     def look_for_owed(self) -> None:
         """Note for this call's reply which memories were compared after their client was told that they were not."""
         if self.notices is not None:
