@@ -6,7 +6,7 @@ None is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any
 
@@ -22,7 +22,9 @@ from scrubjay.engine.lifecycle.curation import Node
 from scrubjay.engine.store.intake import CHANGEABLE as ONE_CHANGEABLE
 from scrubjay.engine.store.intake import TagChange
 from scrubjay.values import memory as values
-from scrubjay.values.memory import Filter, Link, Memory, NewMemory, Order, Query, Relation
+from scrubjay.values.memory import Link, Memory, NewMemory, Relation
+from scrubjay.values.search import Filter, Hit, Order, Query, Verdict
+from scrubjay.values.store import Recall, Topic
 from scrubjay.values.times import parse_time
 
 __all__ = ["native"]
@@ -102,8 +104,8 @@ def recover_memory(engine: Engine, id: Id) -> Any:
     return memory, same_as(engine, memory)
 
 
-def same_as(engine: Engine, memory: Memory) -> list[str]:
-    return engine.same_as(memory.id).get(memory.id, [])
+def same_as(engine: Engine, memory: Memory) -> Sequence[str]:
+    return engine.conflicts.same_as(memory.id).get(memory.id, [])
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ def same_as(engine: Engine, memory: Memory) -> list[str]:
 
 DOUBTS = {"type": "object", "description": "By the id of a memory, that of the newer one that very likely outdates it"}
 WORTH = array(rows.ID, description="Which hits are worth reading; the others have little to do with the question")
-FOUND = {"hits": list[values.Hit], "verdict": values.Verdict, "total": COUNT, "worth": WORTH, "doubts": DOUBTS}
+FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT, "worth": WORTH, "doubts": DOUBTS}
 
 
 @reads("POST /search", "Search with explanation", FOUND, optional=NOTICED)
@@ -127,7 +129,7 @@ def search(
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
     asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
     hits = engine.search(asked)
-    doubts = engine.doubts([hit.memory for hit in hits])
+    doubts = engine.conflicts.doubts([hit.memory for hit in hits])
     worth = [hit.memory.id for hit in hits.worth_reading(doubts)]
     found = {name: shown(getattr(hits, name)) for name in ("hits", "verdict", "total")}
     return {**found, "worth": worth, "doubts": doubts} | present(degraded=hits.degraded)
@@ -152,7 +154,7 @@ def list_memories(
     part["room"] = lambda found: base.fitting(map(shown, found))
     page = engine.list(filter, order=order, descending=not ascending, counted=True, **part)
     more = present(cursor=page.cursor, left_out=page.left_out or None)
-    doubts = engine.doubts(page.memories)
+    doubts = engine.conflicts.doubts(page.memories)
     return {"memories": shown(page.memories), "total": page.total, "doubts": doubts, **more}
 
 
@@ -163,7 +165,7 @@ def brief(engine: Engine, budget: Annotated[int, {"minimum": LEAST, "maximum": M
     return engine.brief(budget=budget)
 
 
-@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[values.Recall]})
+@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[Recall]})
 def shown_to(engine: Engine, id: Id) -> Any:
     """Who received a memory and when, newest first: for when it turns out to be poisoned or wrong."""
     return engine.shown_to(id)
@@ -257,31 +259,31 @@ def release_memory(engine: Engine, id: Id) -> Any:
 def list_conflicts(engine: Engine, limit: Limit = 20, offset: Offset = 0) -> Any:
     """Memories that a newer one may outdate, still unresolved, newest first; and how many older ones there are.
     Supersede the older, or keep both."""
-    return engine.open_conflicts(limit=limit, offset=offset), engine.count_open_conflicts()
+    return engine.conflicts.list(limit=limit, offset=offset), engine.conflicts.count()
 
 
 @revises("POST /conflicts/keep", "Keep both", PAIR)
 def keep_both(engine: Engine, old: Id, new: Id) -> Any:
     """Resolve a conflict: both memories are true."""
-    return engine.settle(old=old, new=new, keep=True)
+    return engine.conflicts.settle(old=old, new=new, keep=True)
 
 
 @revises("POST /conflicts/same", "Say the same", PAIR)
 def mark_same(engine: Engine, old: Id, new: Id) -> Any:
     """Resolve a conflict: both memories say the same, and searches show the newer one."""
-    return engine.relate(old=old, new=new, relation=Relation.SAME)
+    return engine.conflicts.relate(old=old, new=new, relation=Relation.SAME)
 
 
 @revises("POST /conflicts/reopen", "Reopen a conflict", PAIR)
 def reopen_conflict(engine: Engine, old: Id, new: Id) -> Any:
     """Take back how a conflict was resolved: it is open again."""
-    return engine.reopen(old=old, new=new)
+    return engine.conflicts.reopen(old=old, new=new)
 
 
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
-@reads("GET /decisions", "List decision topics", {"topics": list[values.Topic]})
+@reads("GET /decisions", "List decision topics", {"topics": list[Topic]})
 def list_topics(engine: Engine) -> Any:
     """The topics of decisions, the latest first."""
     return engine.decisions.topics()
