@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from scrubjay.text.tokens import first_clause, stems
+from scrubjay.text.several import GAINED
+from scrubjay.text.tokens import FUNCTION_WORDS, first_clause, stems
 from scrubjay.values.languages import word_set
 
 DENIALS = word_set("no not never without none nobody nothing neither nor cannot")
@@ -18,6 +19,7 @@ EMPTY = word_set(  # they name no object of a denial
     "them this"
 )
 BEING = word_set("am is are was were isn't aren't wasn't weren't")
+KIN = 4  # letters: "smoker" and "smokes" speak of one thing
 TURNS = word_set("longer anymore more again now yet")
 
 
@@ -47,12 +49,16 @@ def denied(text: str) -> tuple[str, ...]:
 
 def denies_another_thing(denying: str, affirming: str) -> bool:
     """Whether a text denies of one thing what the other says of another: "is not allergic to peanuts" beside "is
-    allergic to penicillin", "has no peanut allergy" beside both, "the lead is not Tom" beside "the lead is Claire".
+    allergic to penicillin", "has no peanut allergy" beside both, "the lead is not Tom" beside "the lead is Claire",
+    "the barn is not in Utrecht" beside "the house is in Utrecht".
 
-    Where one tells of a change ("no longer", "again"), only what follows the verb counts.
+    Where one tells of a change ("no longer", "again"), only the subject and what follows the verb count.
     """
     words, others, told = first_clause(denying), first_clause(affirming), denied_words(denying)
     what, said = named(told), named(others)
+    one, other = subject(words), subject(others)
+    if one and other and set(one).isdisjoint(said) and set(other).isdisjoint(named(words)):
+        return True
     plain = TURNS.isdisjoint([*words, *others])
     for place, word in enumerate(told):
         if not (root := named([word])):
@@ -63,7 +69,9 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
             return True
         if not plain:
             return False
-    return bool(what) and what[0] not in said and is_something(words) == is_something(others) != ()
+    if GAINED.isdisjoint(others) and {word[:KIN] for word in what}.isdisjoint(word[:KIN] for word in said):
+        return bool(what)
+    return what[0] not in said and is_something(words) == is_something(others) != ()
 
 
 def is_something(words: Sequence[str]) -> tuple[str, ...]:
@@ -72,16 +80,22 @@ def is_something(words: Sequence[str]) -> tuple[str, ...]:
     return named(words[:place])
 
 
+def subject(words: Sequence[str]) -> tuple[str, ...]:
+    """The stems of what a clause speaks of: all before "is", or only the first word if its verb is another."""
+    return is_something(words) or named(words[: 1 if words and words[0] not in FUNCTION_WORDS else 2])
+
+
 def denies_just_that(denying: str, affirming: str) -> bool:
-    """Whether a text denies exactly what the other says."""
-    said = set(named(first_clause(affirming)))
-    return bool(denied(denying)) and set(denied(denying)) <= said <= set(named(first_clause(denying)))
+    """Whether a text denies exactly what the other says, be it "has a peanut allergy" or "is allergic to peanuts"."""
+    said = set(named(first_clause(affirming))) - {"have"}
+    what = set(denied(denying)) - {"have"}
+    return bool(what) and what <= said <= set(named(first_clause(denying)))
 
 
 def affirms_what_is_denied(affirming: str, denying: str) -> bool:
     """Whether a text says all that the other denies: "was diagnosed with a peanut allergy" after "is not allergic to
     peanuts"."""
-    what = set(denied(denying))
+    what = set(denied(denying)) - {"have", "known"}
     return bool(what) and what <= set(named(first_clause(affirming)))
 
 
