@@ -202,6 +202,8 @@ FORMS: list[tuple[str, str, str]] = [
     ("russian", f"Пароль — {P}", P),
     ("russian", f"API-ключ: {KEY}", KEY),
     ("chinese", f"密码是{LEET}", LEET),
+    ("chinese", f"令牌ghp_{made(36, seed='zh')}很重要", made(36, seed="zh")),
+    ("japanese", f"鍵はghp_{made(36, seed='ja')}です", made(36, seed="ja")),
     ("italian", f"La password del router è {P}", P),
     ("russian", f"Пароль админа — {LEET}", LEET),
     ("swedish", f"Lösenordet till NAS:en är {LEET}", LEET),

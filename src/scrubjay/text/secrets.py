@@ -249,7 +249,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}|\d{6,8}))\b",
     ),
 }
-COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
+COMPILED = {what: re.compile(pattern, re.ASCII) for what, (_, pattern) in SHAPES.items()}
 # By a sign that few texts hold: without it none of its letters need to be looked for.
 ANCHORS: dict[str, list[tuple[str, str]]] = {sign: [] for sign in ("_", "-", ".", ":", "/", "=", "")}
 for _what, (_anchors, _) in SHAPES.items():
