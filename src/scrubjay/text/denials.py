@@ -19,7 +19,6 @@ EMPTY = word_set(  # they name no object of a denial
     "them this"
 )
 BEING = word_set("am is are was were isn't aren't wasn't weren't")
-KIN = 4  # letters: "smoker" and "smokes" speak of one thing
 TURNS = word_set("longer anymore more again now yet")
 
 
@@ -69,8 +68,8 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
             return True
         if not plain:
             return False
-    if GAINED.isdisjoint(others) and {word[:KIN] for word in what}.isdisjoint(word[:KIN] for word in said):
-        return bool(what)
+    if GAINED.isdisjoint(others) and {word[:4] for word in what}.isdisjoint(word[:4] for word in said):
+        return bool(what)  # "smoker" and "smokes" speak of one thing
     return what[0] not in said and is_something(words) == is_something(others) != ()
 
 

@@ -434,9 +434,8 @@ REST = re.compile(
 MOST_OF_VALUE = 160  # characters of a value that are looked at
 IN_VALUE = r"[^\s'\"`<>|,;\\“”„«»「」『』、。ぁ-ヿ一-鿿가-힣！-～]"
 VALUE = re.compile(rf"{IN_VALUE}{{4,{MOST_OF_VALUE}}}")
-NEAR = 80  # characters in which a value may follow its name
-WORD = re.compile(rf"(?<!{IN_VALUE}){IN_VALUE}{{8,{NEAR}}}(?!{IN_VALUE})")
-SENTENCE_END = re.compile(r"\n|[.!?]\s")
+WORD = re.compile(rf"(?<!{IN_VALUE}){IN_VALUE}{{8,80}}(?!{IN_VALUE})")
+SENTENCE = re.compile(r"(?:[^\n.!?]|[.!?](?!\s)){0,80}")
 SIGNS_INSIDE = re.compile(r"\w[!$%*]\w|[a-z]{3}#\d")
 MIXED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d.*\d)")
 REST_OF_VALUE = re.compile(rf"{IN_VALUE}*")
@@ -449,6 +448,19 @@ SAYS_WHAT = re.compile(
     r"(?<!\S)['\"`*]{0,3}([^\s'\"`]{6,100})['\"`*]{0,3},?\s(?:is|was|as|ist|als|est|comme|es|como|é)\s(?:the|our|my|your|its|a|das|der|dein|mein|unser|le|la|el|notre|mon|mi|nuestra)?\s?(?:[\w-]{1,20}\s){0,3}$"
 )
 GOES_ON = re.compile(r"s?(?:\s?[.,;:!)\n]|\s(?:for|of|to|on|at|in|für|von|pour|de|para|del)\b|\s?$)")
+
+
+WORDS = re.compile(r"\w+")
+SIGNING_IN = re.compile(
+    r"\blog(?:ging|ged)? ?in(?:to)?\b|\blogins?\b|\bsign in\b|\baccess\b|\bunlock|\bcodes?\b|\bzugang|認証"
+)
+
+
+def names_a_secret(question: str) -> bool:
+    """Whether a question asks for a password, a key or a way in."""
+    folded = fold(question)
+    named = any(stem in folded and (stem not in ALONE or stem in WORDS.findall(folded)) for stem in STEMS)
+    return named or SIGNING_IN.search(folded) is not None
 
 
 def fold(text: str) -> str:
@@ -540,8 +552,8 @@ def _value_before(text: str, folded: str, name: Name) -> Found | None:
 
 def _value_near(text: str, name: Name) -> Found | None:
     """What follows in the same sentence, if nothing but a secret looks like it: "the token was rotated, it's now …"."""
-    end = SENTENCE_END.search(text, name.end, name.end + NEAR)
-    for value in () if name.plain else WORD.finditer(text, name.end, end.start() if end else name.end + NEAR):
+    sentence = SENTENCE.match(text, name.end)
+    for value in () if name.plain or sentence is None else WORD.finditer(text, name.end, sentence.end()):
         secret = value[0].rstrip("*_.,:;)]}!?")
         if _is_clearly_secret(name.kind, secret) and _could_be(name.kind, secret, sure=False):
             return Found(name.kind, value.start(), value.start() + len(secret))
