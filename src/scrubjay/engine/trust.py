@@ -24,12 +24,12 @@ from typing import Any, TypeVar, cast
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
+from scrubjay.text.letters import SENTENCES, normalised
 from scrubjay.text.secrets import masked, names_a_secret, secrets_in
 from scrubjay.text.tokens import SAME, root
+from scrubjay.text.words import query_words
 from scrubjay.values.frozen import replace
-from scrubjay.values.letters import SENTENCES, normalised
 from scrubjay.values.memory import Memory, new_id
-from scrubjay.values.words import query_words
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
 SENTENCE = re.compile(r"(?<=[.!?])\s|\n")

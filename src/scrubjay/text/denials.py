@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from scrubjay.text.several import GAINED
-from scrubjay.text.tokens import FUNCTION_WORDS, first_clause, stems
-from scrubjay.values.languages import word_set
+from scrubjay.text.tokens import FUNCTION_WORDS, first_clause, stems, word_set
 
 DENIALS = word_set("no not never without none nobody nothing neither nor cannot")
 EMPTY = word_set(  # they name no object of a denial
