@@ -20,7 +20,7 @@ from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import LABEL, indented, on_one_line
 from scrubjay.values.memory import Forgotten, Kind, Memory, Relation, Status, Stored, Undone
-from scrubjay.values.search import Hit, Hits, Verdict
+from scrubjay.values.search import Hits, Verdict
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 HEAD = 90  # tokens that are set aside for what is said around the memories
 WORTHWHILE = 40  # tokens of room below which another memory is not begun
 SHARE = 3  # one memory among several takes a third of the budget at most
-FEW = 3  # hits given where none is strong
 NEAREST_SHARE = 80  # tokens of each where nothing answers
 OPENING = 200  # bytes of a memory that is only mentioned
 FLAGS = {"secret": "a secret", "instruction": "an instruction to a model"}
@@ -192,7 +191,7 @@ def recalled(
     everything: bool,
     doubts: Mapping[str, str],
 ) -> Reply:
-    worth = list(hits) if everything else worth_their_tokens(hits, doubts)
+    worth = list(hits) if everything else hits.worth_reading(doubts)
     answered = hits.verdict is not Verdict.NONE
     given = worth[:limit]
     listing = Listing(
@@ -224,18 +223,6 @@ def recalled(
     listing.left_out = len(worth) - len(told) if answered else 0
     body = {"verdict": str(hits.verdict), "memories": told, **present(degraded=hits.degraded)}
     return listing.reply(opening, body, more="ask again with a larger budget or limit, or with filters.")
-
-
-def worth_their_tokens(hits: Hits, doubts: Mapping[str, str]) -> Sequence[Hit]:
-    """The strong hits, with what the ranking put before them and both sides of an unsettled pair; without a strong one
-    the first few weak ones, and where nothing answers the nearest few."""
-    strong = [place for place, hit in enumerate(hits) if hit.verdict is Verdict.STRONG]
-    if not strong:
-        return [hit for hit in hits.answers or hits if not hit.memory.flags][:FEW]
-    first = hits[: strong[-1] + 1]
-    known = {hit.memory.id for hit in first}
-    paired = {old for old, new in doubts.items() if new in known} | {doubts[old] for old in known & doubts.keys()}
-    return [*first, *(hit for hit in hits[strong[-1] + 1 :] if hit.memory.id in paired)]
 
 
 def listed(memories: Sequence[Memory], budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:

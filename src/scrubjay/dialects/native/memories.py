@@ -111,7 +111,9 @@ def same_as(engine: Engine, memory: Memory) -> Sequence[str]:
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT}
+DOUBTS = {"type": "object", "description": "By the id of a memory, that of the newer one that very likely outdates it"}
+WORTH = array(rows.ID, description="Which hits are worth reading; the others have little to do with the question")
+FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT, "worth": WORTH, "doubts": DOUBTS}
 
 
 @reads("POST /search", "Search with explanation", FOUND, optional=NOTICED)
@@ -127,10 +129,13 @@ def search(
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
     asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
     hits = engine.search(asked)
-    return {name: shown(getattr(hits, name)) for name in FOUND} | present(degraded=hits.degraded)
+    doubts = engine.conflicts.doubts([hit.memory for hit in hits])
+    worth = [hit.memory.id for hit in hits.worth_reading(doubts)]
+    found = {name: shown(getattr(hits, name)) for name in ("hits", "verdict", "total")}
+    return {**found, "worth": worth, "doubts": doubts} | present(degraded=hits.degraded)
 
 
-PAGE = {"memories": list[Memory], "total": COUNT}
+PAGE = {"memories": list[Memory], "total": COUNT, "doubts": DOUBTS}
 
 
 @reads("GET /memories", "List memories", PAGE, optional={"cursor": text(), **LARGE})
@@ -149,7 +154,8 @@ def list_memories(
     part["room"] = lambda found: base.fitting(map(shown, found))
     page = engine.list(filter, order=order, descending=not ascending, counted=True, **part)
     more = present(cursor=page.cursor, left_out=page.left_out or None)
-    return {"memories": shown(page.memories), "total": page.total, **more}
+    doubts = engine.conflicts.doubts(page.memories)
+    return {"memories": shown(page.memories), "total": page.total, "doubts": doubts, **more}
 
 
 @reads("GET /brief", "Brief a session", Brief, optional={"notices": base.NOTICES})
@@ -249,10 +255,11 @@ def release_memory(engine: Engine, id: Id) -> Any:
     return engine.curation.release(id)
 
 
-@reads("GET /conflicts", "List open conflicts", {"conflicts": list[values.OpenConflict]})
+@reads("GET /conflicts", "List open conflicts", {"conflicts": list[values.OpenConflict], "older": COUNT})
 def list_conflicts(engine: Engine, limit: Limit = 20, offset: Offset = 0) -> Any:
-    """Memories that a newer one may outdate, still unresolved, newest first. Supersede the older, or keep both."""
-    return engine.conflicts.list(limit=limit, offset=offset)
+    """Memories that a newer one may outdate, still unresolved, newest first; and how many older ones there are.
+    Supersede the older, or keep both."""
+    return engine.conflicts.list(limit=limit, offset=offset), engine.conflicts.count()
 
 
 @revises("POST /conflicts/keep", "Keep both", PAIR)
