@@ -14,7 +14,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from scrubjay.engine.statistics import Granularity, StatsQuery
-from scrubjay.values.memory import Provenance, Query, Status
+from scrubjay.values.callers import Provenance
+from scrubjay.values.memory import Status
+from scrubjay.values.search import Query
 from tests.conflict import open_conflict
 from tests.page.test_looks import VIEWS
 
