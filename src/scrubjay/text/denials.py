@@ -69,8 +69,10 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
             return True
         if not plain:
             return False
+    if not what:
+        return False
     if GAINED.isdisjoint(others) and {word[:4] for word in what}.isdisjoint(word[:4] for word in said):
-        return bool(what)  # "smoker" and "smokes" speak of one thing
+        return True  # "smoker" and "smokes" speak of one thing
     return what[0] not in said and is_something(words) == is_something(others) != ()
 
 
