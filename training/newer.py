@@ -23,7 +23,7 @@ import scrubjay
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import candidates, ranking
 from scrubjay.text.tokens import words_of
-from scrubjay.values.memory import Filter, Query
+from scrubjay.values.search import Filter, Query
 from training import questions, worlds
 from training.folds import keep
 from training.pairs import EVERYDAY
@@ -119,7 +119,7 @@ def before(jay: Engine, question: str, names: dict[str, str]) -> tuple[list[str]
     asked = ranking.asked_for(question)
     pairs, apart = Pairs(), set[tuple[str, str]]()
     for older, newer in combinations(known, 2):
-        seen = ranking.compared(older, newer, asked)
+        seen = ranking.compare_facts(older, newer, asked)
         if seen is not None and not ranking.on_another_one(older, newer, asked):
             pair = names[ranked.memories[older.row]], names[ranked.memories[newer.row]]
             pairs[pair] = seen

@@ -37,7 +37,7 @@ def test_what_bears_another_number_draws_no_hint(real_jay):
     real_jay.store("The nightly backup of db1 runs at 02:00")
 
     assert real_jay.store("The nightly backup of db2 runs at 04:00").similar == ()
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_what_bears_another_letter_draws_no_hint(real_jay):
@@ -103,6 +103,17 @@ def test_what_was_denied_and_is_so_now_is_at_least_a_candidate(real_jay):
     assert [pair for pair, told in told_of(real_jay, TRUE_AFTER_ALL).items() if told == "nothing"] == []
 
 
+def test_what_was_denied_is_a_candidate_among_many_that_lie_nearer(real_jay):
+    denied = "Patient has no known allergies"
+    real_jay.store(denied)
+    for thing in ("aspirin", "codeine", "morphine", "latex", "ibuprofen", "sulfa drugs"):
+        real_jay.store(f"Patient's brother was found to be allergic to {thing}")
+
+    stored = real_jay.store("Patient was found to be allergic to penicillin")
+
+    assert denied in [one.content for one in (*stored.similar, *stored.candidates)]
+
+
 @pytest.mark.parametrize(("old", "new"), OUTDATED)
 def test_what_may_be_outdated_is_proposed(real_jay, old, new):
     real_jay.store(old)
@@ -117,7 +128,7 @@ def test_what_is_less_likely_is_a_candidate_and_opens_no_conflict(real_jay, old,
     stored = real_jay.store(new)
 
     assert ([memory.content for memory in stored.candidates], stored.similar, stored.same) == ([old], (), ())
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 @pytest.mark.parametrize(("old", "new"), SAID_AGAIN)
@@ -127,7 +138,7 @@ def test_what_is_said_again_in_other_words_outdates_nothing(real_jay, old, new):
     stored = real_jay.store(new)
 
     assert stored.similar == ()
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 @pytest.mark.parametrize(
@@ -234,7 +245,7 @@ def test_without_a_grammar_for_a_language_the_judge_is_silent(real_jay, old, new
     stored = real_jay.store(new)
 
     assert stored.similar == ()
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_many_facts_each_about_someone_else_draw_no_hint(real_jay):
@@ -264,7 +275,7 @@ def test_what_arrives_in_bulk_is_judged_in_the_background(real_jay):
 
     real_jay.parts.backlog.finish()
 
-    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]
+    assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old, new)]
     assert real_jay.records.upkeep.pending(limit=9) == []
 
 
@@ -276,41 +287,41 @@ def test_a_store_that_has_no_time_to_judge_leaves_it_to_the_background(real_jay)
     real_jay.parts.backlog.finish()
 
     assert stored.similar == ()
-    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old.id, stored.memory.id)]
+    assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old.id, stored.memory.id)]
 
 
 def test_a_settled_pair_is_not_asked_about_again_when_it_is_judged_late(real_jay):
     old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
-    real_jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)  # said before the background got there
+    real_jay.conflicts.relate(old=old, new=new, relation=Relation.BOTH_TRUE)  # said before the background got there
 
     real_jay.parts.backlog.finish()
 
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_an_import_brings_no_settled_pair_back(real_jay, tmp_path):
     old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
     real_jay.parts.backlog.finish()
-    real_jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
-    lines = list(real_jay.export())
+    real_jay.conflicts.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
+    lines = list(real_jay.transfer.export())
     with engine_on(SqliteStore(tmp_path / "other.db"), real_jay.parts.embedding.embedder) as other:
-        other.import_from(lines)
+        other.transfer.import_from(lines)
         other.parts.backlog.finish()
-        assert other.open_conflicts() == []
+        assert other.conflicts.list() == []
 
 
 def test_what_waits_to_be_judged_still_does_after_all_vectors_were_rebuilt(real_jay):
     old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
 
-    real_jay.reembed()
+    real_jay.upkeep.reembed()
     real_jay.parts.backlog.finish()
 
-    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]
+    assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old, new)]
 
 
 def judged_later(jay):
     jay.parts.backlog.finish()
-    return [(one.old.content, one.new.content) for one in jay.open_conflicts()]
+    return [(one.old.content, one.new.content) for one in jay.conflicts.list()]
 
 
 def test_a_rewritten_text_is_judged_in_the_background(real_jay):

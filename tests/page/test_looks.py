@@ -9,8 +9,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from scrubjay.values.memory import Provenance
+from scrubjay.values.callers import Provenance
 from tests.conflict import open_conflict
+
+pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parent.parent.parent
 BUILT = ROOT / "src" / "scrubjay" / "web"
@@ -39,15 +41,6 @@ def test_the_built_page_is_made_from_these_sources():
 
     built = (BUILT / "sources.sha256").read_text().strip()
     assert built == stamp.digest(), "The page's sources have changed: `make page` builds it."
-
-
-def test_the_first_view_is_small(site, look):
-    sizes = []
-    looking = look(site)
-    looking.page.on("response", lambda reply: reply.url.endswith(".js") and sizes.append(len(reply.body())))
-    looking.settled("")
-
-    assert 0 < sum(sizes) < 150_000  # not even compressed
 
 
 def test_stored_text_is_only_ever_text(site, look):

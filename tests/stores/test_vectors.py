@@ -20,22 +20,9 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.cache import CHUNK, memories_of
 from scrubjay.stores.sqlite.vectors.exact import ExactIndex
 from scrubjay.stores.sqlite.words import Weighed
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Kind,
-    Match,
-    Memory,
-    Provenance,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Provenance, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, Source, State, Status
+from scrubjay.values.search import Filter, Match
 from tests.stores.contract.samples import CLOSE
 from tests.stores.contract.suite import (
     EVERYTHING,
@@ -51,6 +38,8 @@ from tests.stores.contract.suite import (
     some,
     unit,
 )
+
+pytestmark = pytest.mark.process
 
 FILTERS = {
     "none": Filter(),

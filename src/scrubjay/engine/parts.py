@@ -20,7 +20,8 @@ from scrubjay.engine.store.models import FurtherModel, Models
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import ArchiveUnavailable
-from scrubjay.values.memory import DEFAULT_SPACE, Caller, Prompt, Provenance
+from scrubjay.values.callers import DEFAULT_SPACE, Caller, Provenance
+from scrubjay.values.store import Prompt
 from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:
@@ -75,9 +76,9 @@ class Parts:
         lending: Lending | None = None,
     ) -> None:
         if secrets in CHECKED:
-            from scrubjay.engine.trust import guarded, policy  # else nothing is looked at on its way to a row
+            from scrubjay.engine.trust import guard_store, policy  # else nothing is looked at on its way to a row
 
-            records = guarded(records, policy(secrets))
+            records = guard_store(records, policy(secrets))
         self.records = records
         self.registry = registry
         self.clock = clock

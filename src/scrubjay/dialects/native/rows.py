@@ -22,15 +22,15 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
-from scrubjay.dialects.rows import Rows
-from scrubjay.dialects.schemas import shape, shown
+from scrubjay.dialects.rows import Rows, is_schema
+from scrubjay.dialects.schemas import shape, to_json
 from scrubjay.errors import Error
 
 OWNER, LOCAL = Reach.OWNER, Reach.LOCAL
 
 
 def error_body(error: Error, _operation: str) -> Body:
-    details = {name: shown(value) for name, value in error.details.items() if value is not None}
+    details = {name: to_json(value) for name, value in error.details.items() if value is not None}
     return {"error": present(code=error.code, message=error.message, hint=error.hint, details=details or None)}
 
 
@@ -62,7 +62,7 @@ def success(gives: Any, optional: Schema) -> Schema:
     """What a success looks like. A list of values may be cut, and says so."""
     if is_dataclass(gives):
         return record(shape(gives)["properties"], optional=optional)
-    if "type" in gives:  # a whole schema
+    if is_schema(gives):
         return dict(gives)
     large = LARGE if any(get_origin(kind) is list for kind in gives.values()) else {}
     fields = {name: kind if isinstance(kind, dict) else shape(kind) for name, kind in gives.items()}

@@ -24,7 +24,8 @@ from scrubjay.errors import AlreadyActive, ArchiveDamaged, NotFound, Unprocessab
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Job, JobStatus, Memory, Status, Tier
+from scrubjay.values.memory import Memory, Status, Tier
+from scrubjay.values.store import Job, JobStatus
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -134,7 +135,7 @@ class Restoring(Archives):
         for number, name in enumerate(ids):
             begun = perf_counter()
             try:
-                kept = self._unpacked(archives[name]) if name in archives else None
+                kept = self._unpack(archives[name]) if name in archives else None
             except ArchiveDamaged as error:
                 damaged.append(LeftAway(memory=name, archive=archives[name].id, code=error.code, why=error.message))
                 if len(damaged) == len(ids):

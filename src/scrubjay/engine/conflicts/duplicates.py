@@ -15,8 +15,10 @@ from functools import cache, lru_cache
 
 from scrubjay.engine.cursors import pages
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Filter, Kind, Memory
+from scrubjay.values.memory import Kind, Memory
+from scrubjay.values.search import Filter
 
 NEAR = 0.92  # cosine of two stored texts below which their words are not even compared
 SIDE_BY_SIDE = 8  # neighbours of each memory that are compared with it
@@ -72,7 +74,7 @@ def numbers(words: Iterable[str]) -> list[str]:
 # --- in a store ------------------------------------------------------------------------------------------------------
 
 
-def found(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[DuplicatePair]:
+def find_duplicates(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[DuplicatePair]:
     """DuplicatePair among the active memories, newest first; each pair once. Only what has a vector is looked at."""
     seen: set[str] = set()
     for memory, neighbours in beside(reads, audience, now=now):

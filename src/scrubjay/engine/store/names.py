@@ -18,8 +18,9 @@ from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.text.letters import topic_key
+from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Kind, Memory, Scope, Sight, random_suffix
+from scrubjay.values.memory import AT_HAND, AccessLevel, Kind, Memory, random_suffix
 
 CHECKPOINT = re.compile(r"checkpoint_([0-9]{1,16})")
 MOST_COUNTED = 10**15  # a sync that brings a larger number does not move the count: the next would not be found
@@ -29,7 +30,7 @@ SLUG = 50
 TAIL = 4
 
 
-def named(tx: Transaction, memory: Memory) -> Memory:
+def name_decision(tx: Transaction, memory: Memory) -> Memory:
     """A decision or checkpoint with a name that nothing else has; one that it brings along stays if it is free."""
     if memory.kind is Kind.DECISION:
         return _with_name(memory, _decision_name(tx, memory))

@@ -39,7 +39,8 @@ from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.text.words import MAX_PASSAGES, found_by, indexed
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Match, Memory, State, Version, random_suffix
+from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
+from scrubjay.values.search import Match
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:

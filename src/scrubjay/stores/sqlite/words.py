@@ -26,7 +26,8 @@ from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
 from scrubjay.text.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Column, Match, State
+from scrubjay.values.memory import State
+from scrubjay.values.search import Column, Match
 
 if TYPE_CHECKING:  # a search by words alone needs no numpy
     import numpy as np

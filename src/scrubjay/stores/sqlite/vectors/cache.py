@@ -23,7 +23,8 @@ from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
 from scrubjay.text.words import DECIMALS
-from scrubjay.values.memory import Category, Glimpses, Sketch
+from scrubjay.values.memory import Category, Sketch
+from scrubjay.values.search import Glimpses
 from scrubjay.values.times import moment
 
 CHUNK = 512  # rows; what is only read on the way takes room, in every window of an editor
