@@ -74,7 +74,7 @@ class Admission:
         proven = self._credentials.proven(request, request.method)
         named = spaces_named(request)
         home, own = proven.caller.home, self._engine.spaces
-        spaces = own if home is None or access.granted(proven.caller, own[0]) else (home,)
+        spaces = own if home is None or access.is_granted(proven.caller, own[0]) else (home,)
         bound = self._engine.bound_to(caller=proven.caller, spaces=spaces, only=self._engine.only)
         if not named:
             return proven, bound
