@@ -70,10 +70,13 @@ class Found(NamedTuple):
     def here_first(self, here: Container[str]) -> Found:
         """The same with the memories of the current space, whose ids are `here`, before others that have no better
         label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
-        ranked = self.candidates
-        labels = {row: [*Verdict].index(verdict.label_of(float(ranked.chances[row]))) for row in ranked.order}
+        ranked, grades = self.candidates, {label: grade for grade, label in enumerate(Verdict)}
         own = [row for row in ranked.order if ranked.memories[row] in here]
         others = [row for row in ranked.order if ranked.memories[row] not in here]
+        if not others:  # as in most stores
+            return self
+        chances = [*map(float, ranked.chances)]
+        labels = {row: grades[verdict.label_of(chances[row])] for row in ranked.order}
         if answers := sum(labels[row] == 0 for row in own):
             others = [row for row in others if labels[row] == 0][:answers]
         order = list[int]()

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
 from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through, talks
-from scrubjay.values.frozen import dataclass, replace
+from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State
 from scrubjay.values.times import milliseconds
 
@@ -80,13 +80,6 @@ class Restriction:
     by_rows: tuple[Condition, ...]  # what only SQL can say
     few: bool  # an index of their own finds the rows that it admits
     few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
-    lasting: bool  # a memory that it admits has to be changed, or to expire, to be admitted no longer
-
-    @property
-    def spaces(self) -> tuple[int, ...] | None:
-        """The spaces it stays within; None: it may reach every one."""
-        spaces = tuple(view.space for view in self.views if view.space is not None)
-        return spaces if len(spaces) == len(self.views) else None
 
     @property
     def selects(self) -> bool:
@@ -175,7 +168,6 @@ def restricted(
         or filter.phrased is not None
         or filter.topic is not None,
         few_tags=tuple(sorted(filter.tags)) if filter.tags is not None and few_tags else None,
-        lasting=filter.belongs_to is None and filter.accessed_until is None,
     )
 
 
@@ -371,33 +363,27 @@ COUNTED_ROWS = 300  # of totals that are added up to know
 NEVER = 2**62
 
 
-def is_small(con: apsw.Connection, restriction: Restriction, few: int = SMALL) -> bool:
+def is_small(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     """Whether few memories are meant and an index finds them."""
-    return restriction.few or _few_by_totals(con, restriction, few) or _few_by_time(con, restriction, few)
-
-
-def small_table(restriction: Restriction) -> str:
-    """The table to read a small scope from, with the index that the planner would not take by itself."""
-    by_user = restriction.user is not None and not restriction.few
-    return "memories INDEXED BY memories_by_user" if by_user else "memories"
+    if restriction.few or not few:
+        return restriction.few
+    return _few_by_totals(con, restriction, few) or _few_by_time(con, restriction, few)
 
 
 def members(restriction: Restriction) -> Condition:
-    """A statement for the memories that a small restriction admits, each once. Where numbers say the rest, it may give
-    more: those that one index finds without a look at their rows."""
+    """A statement for the memories that a restriction admits, each once. It may give more: those that one index finds
+    without a look at their rows."""
     if restriction.few_tags is not None and len(restriction.by_rows) == 1:
         where, values = among("tag", restriction.few_tags)
         return f"SELECT DISTINCT memory FROM tags WHERE {where}", values  # tags_by_tag
     if restriction.few and restriction.conversation is not None and not restriction.by_rows:
-        return "SELECT seq FROM memories WHERE conversation_id = ?", [
-            restriction.conversation
-        ]  # memories_by_conversation
-    if restriction.user is not None and not restriction.few and not restriction.by_rows:
-        return "SELECT seq FROM memories INDEXED BY memories_by_user WHERE user_id = ?", [restriction.user]
-    if restriction.expired is False:  # numbers say that too; so it is one statement at any time
-        restriction = replace(restriction, expired=None)
+        where = "memories WHERE conversation_id = ?"  # memories_by_conversation
+        return f"SELECT seq FROM {where}", [restriction.conversation]
+    if restriction.user is not None and not restriction.few:  # the planner would not take this index by itself
+        where, values = ("user_id = ?", [restriction.user]) if not restriction.by_rows else restriction.condition()
+        return f"SELECT seq FROM memories INDEXED BY memories_by_user WHERE {where}", values
     where, values = restriction.condition()
-    return f"SELECT memories.seq FROM {small_table(restriction)} WHERE {where}", values
+    return f"SELECT seq FROM memories WHERE {where}", values
 
 
 def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
@@ -430,19 +416,6 @@ def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bo
         (*values, since, NEVER if until is None else until),
     )
     return int(rows) <= few
-
-
-class Kept(NamedTuple):
-    """Where a model's vectors are: a table to be called `vectors`, and a condition on its rows."""
-
-    table: str
-    condition: str
-    values: tuple[str, ...]
-
-
-def kept(model: str | None) -> Kept:
-    """Those of a further model, by its fingerprint; None: those of the store's own model."""
-    return Kept("vectors", "vectors.model = ?", (model or "",))
 
 
 def further_models(con: apsw.Connection) -> tuple[str, ...]:
