@@ -221,7 +221,7 @@ def rules() -> Rules:
 def reading_once() -> Iterator[None]:
     """What is read of a text is remembered: the same texts are ranked for every rule."""
     with ExitStack() as stack:
-        for whose, some in ((ranking, ("pieces", "heading", "looks_english", "words_of")), (names, OF_NAMES)):
+        for whose, some in ((ranking, ("pieces", "heading", "is_english", "words_of")), (names, OF_NAMES)):
             for name in some:
                 stack.enter_context(patch.object(whose, name, cache(getattr(whose, name))))
         yield

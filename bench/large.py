@@ -57,8 +57,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import matrix as as_matrix
 from scrubjay.stores.sqlite.vectors.index import LOOKED_THROUGH
+from scrubjay.text.words import query_words
 from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
-from scrubjay.values.words import query_words
 
 Verdict = TypeVar("Verdict")
 

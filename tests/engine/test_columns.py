@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import ranking
-from scrubjay.engine.search.time_expressions import periods as periods_of
+from scrubjay.text.time_expressions import periods as periods_of
 from scrubjay.values.memory import Link, LinkKind, Match, Query
 from tests.engine import columns, one_by_one
 from tests.engine.columns import AS_IT_IS, Glimpse

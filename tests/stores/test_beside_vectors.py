@@ -25,7 +25,7 @@ from scrubjay.stores.sqlite.vectors.blobs import to_floats
 from scrubjay.stores.sqlite.vectors.exact import ExactIndex
 from scrubjay.stores.sqlite.vectors.large import Vec1Index
 from scrubjay.stores.sqlite.vectors.vec1 import Plan
-from scrubjay.values import words
+from scrubjay.text import words
 from scrubjay.values.memory import Audience, Category, Filter, Scope, Sight, State
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING

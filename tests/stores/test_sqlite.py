@@ -41,6 +41,7 @@ from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
+from scrubjay.text.words import SMALL_ROWS
 from scrubjay.values.memory import (
     AccessLevel,
     Audience,
@@ -55,7 +56,6 @@ from scrubjay.values.memory import (
     State,
     Status,
 )
-from scrubjay.values.words import SMALL_ROWS
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (

@@ -26,6 +26,7 @@ from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.engine import Notices
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
+from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import (
     MAX_PHRASE,
@@ -37,7 +38,6 @@ from scrubjay.values.memory import (
     Provenance,
     random_suffix,
 )
-from scrubjay.values.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker

@@ -26,7 +26,7 @@ from scrubjay.dialects.base import (
 )
 from scrubjay.engine.store.names import number_of
 from scrubjay.errors import Error, InvalidInput
-from scrubjay.values.letters import is_blank
+from scrubjay.text.letters import is_blank
 from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
 
 if TYPE_CHECKING:

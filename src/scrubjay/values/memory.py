@@ -14,7 +14,6 @@ from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple, overload
 
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.letters import normalised
 
 MAX_CONTENT = 50_000  # code points, in every dialect
 MAX_LIMIT = 1_000  # items of one answer
@@ -912,15 +911,6 @@ class Forgotten:
     backup: str | None  # an id to restore it by
     related: int  # memories forgotten with it, or links that now lead nowhere
     current_again: tuple[str, ...] = ()  # what it alone had superseded
-
-
-def topic_key(topic: str) -> str:
-    """The same for spellings that differ only in case, width, or in runs of spaces, `_` and `-`."""
-    plain = normalised("NFKC", topic).casefold()
-    return " ".join(plain.translate(TOPIC_JOINTS).split()) or plain
-
-
-TOPIC_JOINTS = dict.fromkeys(map(ord, "_-\u2010\u2013\u2014"), " ")
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------

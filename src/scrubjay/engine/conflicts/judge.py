@@ -26,12 +26,13 @@ from scrubjay.engine.conflicts.differences import (
 )
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.engine.conflicts.reading import READ, is_english, read
 from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
+from scrubjay.text.languages import is_english
+from scrubjay.text.reading import READ, read
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Sketch, State, Stored
 

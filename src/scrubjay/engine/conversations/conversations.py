@@ -24,8 +24,8 @@ from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import Conflict, InvalidInput, NotFound, ProviderError
 from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.text.letters import is_blank
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.letters import is_blank
 from scrubjay.values.memory import (
     AT_HAND,
     DEFAULT_SPACE,

@@ -8,7 +8,7 @@ from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.letters import slug
+from scrubjay.text.letters import slug
 from scrubjay.values.memory import AT_HAND, Filter, NewMemory, Page, Query, Space, Stored
 
 if TYPE_CHECKING:

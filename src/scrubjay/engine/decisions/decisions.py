@@ -28,6 +28,7 @@ from scrubjay.engine.store.enrichment import enrich
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.text.letters import topic_key
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
@@ -44,7 +45,6 @@ from scrubjay.values.memory import (
     Status,
     Stored,
     Topic,
-    topic_key,
 )
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from scrubjay.engine import access
 from scrubjay.engine.lifecycle.synthesis import fenced
 from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, InvalidInput, Locked, NotFound, SynthesisFailed, Unprocessable
+from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import MAX_PHRASE, Filter, Job, Memory, OpenConflict, Prompt
-from scrubjay.values.wording import LANGUAGES_ASKED, PHRASES_ASKED
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

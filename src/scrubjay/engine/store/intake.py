@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.folders.paths import MAX_PATH
+from scrubjay.text.letters import is_blank, normalised, slug, topic_key
 from scrubjay.values import plain_json
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.letters import is_blank, normalised, slug
 from scrubjay.values.memory import (
     MAX_CONTENT,
     MAX_LIMIT,
@@ -49,7 +49,6 @@ from scrubjay.values.memory import (
     State,
     Status,
     new_id,
-    topic_key,
 )
 from scrubjay.values.suggestions import nearest, required
 

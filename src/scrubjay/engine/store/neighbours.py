@@ -98,7 +98,7 @@ def find_neighbours(
 
 def named(text: str) -> str:
     """The names and identifiers of a text, to look for what else holds them."""
-    from scrubjay.engine.conflicts.reading import read
+    from scrubjay.text.reading import read
 
     return " ".join(sorted(read(text).names | read(text).subject_names))
 

@@ -10,7 +10,7 @@
     /metrics          for Prometheus
 
 A request passes Forwarded (what a trusted proxy says of it), Journal (a name, the log), Guard (Host, Origin, type,
-size), Admission (who calls), then its route.
+size), Admission (who calls), then its route, whose reply is compressed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -160,6 +161,7 @@ def build_app(
                 refused=not_admitted,
                 recheck_seconds=recheck_seconds,
             ),
+            Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
         ],
         exception_handlers={HTTPException: no_such_page, Exception: broken},
         lifespan=lifespan,

@@ -20,9 +20,9 @@ import apsw
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, looked_up, seen
 from scrubjay.stores.sqlite.finding import MANY, Found, Scores, Within, best, numbers
 from scrubjay.stores.tables.sql import Condition, View
-from scrubjay.stores.tables.stems import stem_of
+from scrubjay.text.stems import stem_of
+from scrubjay.text.words import DECIMALS, MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
 from scrubjay.values.memory import State
-from scrubjay.values.words import DECIMALS, MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
 
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from scrubjay.errors import Conflict
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Aside
+from scrubjay.text.letters import topic_key
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import (
@@ -34,7 +35,6 @@ from scrubjay.values.memory import (
     Status,
     Tier,
     text_of,
-    topic_key,
 )
 from scrubjay.values.times import milliseconds, moment
 
