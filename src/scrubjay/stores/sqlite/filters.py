@@ -76,26 +76,21 @@ class Restriction:
     categories: tuple[str, ...] | None
     user: int | None
     conversation: int | None
-    without: tuple[int, ...]  # memories that something supersedes for this audience only
     by_rows: tuple[Condition, ...]  # what only SQL can say
     few: bool  # an index of their own finds the rows that it admits
     few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
 
     @property
     def selects(self) -> bool:
-        """Whether it is likely that many do not pass, or some of them in several ways."""
+        """Whether it is likely that many do not pass."""
         asked = (
             self.created_since, self.created_until, self.min_importance, self.max_importance,
-            self.categories, self.user, self.conversation,
+            self.kinds, self.categories, self.user, self.conversation,
         )  # fmt: skip
-        return bool(self.by_rows) or len(self.views) > 1 or asked.count(None) < len(asked)
+        return bool(self.by_rows) or asked.count(None) < len(asked)
 
     def condition(self) -> Condition:
-        return joined([seen(self.views), *self._by_numbers(), *self._without(), *self.by_rows], "AND")
-
-    def _without(self) -> Iterator[Condition]:
-        if self.without:
-            yield "memories.seq NOT IN (SELECT value FROM json_each(?))", [json.dumps(self.without)]
+        return joined([seen(self.views), *self._by_numbers(), *self.by_rows], "AND")
 
     def _by_numbers(self) -> Iterator[Condition]:
         yield among("memories.state", self.states)
@@ -138,7 +133,7 @@ def restricted(
     sets = (filter.kinds, filter.categories, filter.tags, filter.access_levels, filter.ids)
     if not views or not states or unknown or any(one is not None and not one for one in sets):
         return None
-    told, without, outdated = _told_apart(states, superseded_for(con, audience))
+    told, outdated = _told_apart(states, superseded_for(con, audience))
     few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
     few_in_conversation = conversation is not None and _few(con, "memories", ("conversation_id = ?", [conversation]))
     belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "?")),)
@@ -156,7 +151,6 @@ def restricted(
         categories=_sorted(filter.categories),
         user=user,
         conversation=conversation,
-        without=without,
         by_rows=(*_by_rows(filter, few_tags=few_tags), *belonging, *outdated),
         few=few_tags
         or few_in_conversation
@@ -220,18 +214,15 @@ def superseded_for(con: apsw.Connection, audience: Audience) -> tuple[int, ...]:
     return tuple(seq for (seq,) in rows)
 
 
-def _told_apart(
-    states: tuple[int, ...], superseded: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Condition, ...]]:
-    """States as rows have them, which memories to leave out, and a condition, for an audience for which these active
-    memories are superseded."""
+def _told_apart(states: tuple[int, ...], superseded: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
+    """States as rows have them, and a condition, for an audience for which these active memories are superseded."""
     active, outdated = State.ACTIVE in states, State.SUPERSEDED in states
     if not superseded or active == outdated:
-        return states, (), ()
+        return states, ()
     if active:
-        return states, superseded, ()
+        return states, (("memories.seq NOT IN (SELECT value FROM json_each(?))", [json.dumps(superseded)]),)
     only = f"(memories.state <> {int(State.ACTIVE)} OR memories.seq IN (SELECT value FROM json_each(?)))"
-    return (State.ACTIVE, *states), (), ((only, [json.dumps(superseded)]),)
+    return (State.ACTIVE, *states), ((only, [json.dumps(superseded)]),)
 
 
 def seen(views: Collection[View], table: str = "memories") -> Condition:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import apsw
 
@@ -24,61 +25,61 @@ MOST_ADMITTED = 5_000  # memories whose rows are looked at; if more had to be, t
 
 Within = Sequence[int] | None  # the numbers of the only memories that are meant
 Scores = tuple[Mapping[int, float], bool]  # by the memory's number; whether these are all that there are
+Found = tuple[
+    float, int, int, str
+]  # score, time and order of arrival, id: as compared, of equal ones the newest is first
 Score = Callable[[int, Within], Scores]  # so many of the best
 
 
-class Found(NamedTuple):
-    """A memory that was found. They are compared by what they begin with: of equal ones the newest comes first."""
+class Passing:
+    """What a restriction admits."""
 
-    score: float
-    created: int
-    seq: int
-    id: str
+    def __init__(self, con: apsw.Connection, restriction: Restriction) -> None:
+        self.con, self.restriction = con, restriction
 
+    def of(self, scores: Mapping[int, float]) -> list[Found]:
+        """Those of these memories that are admitted."""
+        if not scores:
+            return []
+        where, values = self.restriction.condition()
+        rows = self.con.execute(
+            # CROSS JOIN keeps the order: each memory by its primary key.
+            f"""
+            SELECT memories.seq, memories.created_at, memories.id
+            FROM carray(?) AS wanted
+            CROSS JOIN memories ON memories.seq = wanted.value
+            WHERE {where}
+            """,
+            (numbers(scores), *values),
+        )
+        return [(scores[seq], created, seq, memory) for seq, created, memory in rows]
 
-def best(con: apsw.Connection, restriction: Restriction, limit: int, score: Score, *, few: int) -> list[Found]:
-    """The best that the restriction admits, best first. So many are `few`."""
-    within = _listed(con, restriction) if is_small(con, restriction, few) else None
-    depth = max(DEPTH, limit + limit // 4)
-    while within is None or len(within):
-        scores, complete = score(depth, within)
-        found = admitted(con, restriction, scores)
-        if complete or len(found) >= limit:
-            return sorted(found, reverse=True)[:limit]
-        deeper = max(4 * depth, int(1.2 * limit * len(scores) / max(len(found), 1)))
-        if within is None and deeper > MOST_ADMITTED:
-            within = _listed(con, restriction)
-        else:
-            depth = deeper
-    return []
+    @cached_property
+    def listed(self) -> list[int]:
+        """All, and perhaps some that are not admitted."""
+        statement, values = members(self.restriction)
+        return [int(seq) for (seq,) in self.con.execute(statement, values)]
 
-
-def _listed(con: apsw.Connection, restriction: Restriction) -> list[int]:
-    statement, values = members(restriction)
-    return [int(seq) for (seq,) in con.execute(statement, values)]
+    def best(self, limit: int, score: Score, *, few: int) -> list[Found]:
+        """The best, best first. So many are `few`."""
+        within = self.listed if is_small(self.con, self.restriction, few) else None
+        depth = max(DEPTH, limit + limit // 8)
+        while within is None or within:
+            scores, complete = score(depth, within)
+            found = self.of(scores)
+            if complete or len(found) >= limit:
+                return sorted(found, reverse=True)[:limit]
+            deeper = max(4 * depth, int(1.2 * limit * len(scores) / max(len(found), 1)))
+            if within is None and deeper > MOST_ADMITTED:
+                within = self.listed
+            else:
+                depth = deeper
+        return []
 
 
 def numbers(memories: Collection[int]) -> Any:
     """As SQLite reads them; there is at least one."""
     return apsw.carray(array("q", memories))
-
-
-def admitted(con: apsw.Connection, restriction: Restriction, scores: Mapping[int, float]) -> list[Found]:
-    """Those of these memories that the restriction admits."""
-    if not scores:
-        return []
-    where, values = restriction.condition()
-    rows = con.execute(
-        # CROSS JOIN keeps the order: each memory by its primary key.
-        f"""
-        SELECT memories.seq, memories.created_at, memories.id
-        FROM carray(?) AS wanted
-        CROSS JOIN memories ON memories.seq = wanted.value
-        WHERE {where}
-        """,
-        (numbers(scores), *values),
-    )
-    return [Found(scores[seq], created, seq, memory) for seq, created, memory in rows]
 
 
 def by_number(con: apsw.Connection, ids: Collection[str]) -> dict[int, str]:

@@ -9,14 +9,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction, among, restricted, seen, space_number, views_of
-from scrubjay.stores.sqlite.finding import Found, by_number
+from scrubjay.stores.sqlite.filters import Restriction, among, restricted, seen, views_of
+from scrubjay.stores.sqlite.finding import Found, Passing, by_number
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
@@ -58,9 +58,7 @@ class SqliteReads(Reads):
         """A connection for one call."""
 
     @abstractmethod
-    def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
-    ) -> List[Found]:
+    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
         """Search by meaning on this connection."""
 
     @abstractmethod
@@ -168,8 +166,8 @@ class SqliteReads(Reads):
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            found = [] if restriction is None else sqlite_words.match(con, text, restriction, limit)
-        return [Match(one.id, min(one.score, 1.0)) for one in found]
+            found = [] if restriction is None else sqlite_words.match(Passing(con, restriction), text, limit)
+        return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
 
     def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as con:
@@ -191,8 +189,8 @@ class SqliteReads(Reads):
     ) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            found = [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
-        return [Match(one.id, one.score) for one in found]
+            found = [] if restriction is None else self._nearest(Passing(con, restriction), vector, limit, model)
+        return [Match(memory, score) for score, _, _, memory in found]
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         with self._reading() as con:
@@ -226,7 +224,7 @@ class SqliteReads(Reads):
                 """,
                 (json.dumps(list(ids)), space),
             )
-            return {id for (id,) in rows}
+            return {memory for (memory,) in rows}
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:
@@ -248,7 +246,7 @@ class SqliteReads(Reads):
         from scrubjay.stores.sqlite.vectors import blobs
 
         with self._reading() as con:
-            rows = con.execute(
+            rows: list[Any] = con.execute(
                 """
                 SELECT memories.id, vectors.vector
                 FROM json_each(?) AS wanted
@@ -256,9 +254,8 @@ class SqliteReads(Reads):
                 CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.model = '' AND vectors.part = 0
                 """,
                 (json.dumps(list(ids)),),
-            )
-            found = ((memory, blobs.from_blob(blob)) for memory, blob in rows)
-            return {memory: vector for memory, vector in found if blobs.usable(vector)}
+            ).fetchall()
+        return blobs.by_name(rows)
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self.tally.memory_of(row) for row in rows]

@@ -28,8 +28,8 @@ from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Restriction, restricted
-from scrubjay.stores.sqlite.finding import Found
+from scrubjay.stores.sqlite.filters import restricted
+from scrubjay.stores.sqlite.finding import Found, Passing
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.statistics import write_reads
@@ -93,11 +93,9 @@ class SqliteStore(SqliteReads, Store):
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()
 
-    def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
-    ) -> List[Found]:
-        with snapshot(con):
-            return self._index(model).nearest(con, vector, restriction, limit)
+    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
+        with snapshot(passing.con):
+            return self._index(model).nearest(passing, vector, limit)
 
     def _cosines(
         self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
@@ -113,13 +111,14 @@ class SqliteStore(SqliteReads, Store):
             restriction = restricted(con, filter, audience, now=now)
             if restriction is None:
                 return NO_CANDIDATES
-            by_words = sqlite_words.match(con, text, restriction, limit)
-            near = {one.seq: one for one in index.nearest(con, vector, restriction, limit)}
-            others = {one.seq: one.id for one in by_words if one.seq not in near}
+            passing = Passing(con, restriction)
+            by_words = sqlite_words.match(passing, text, limit)
+            near = {seq: (memory, score) for score, _, seq, memory in index.nearest(passing, vector, limit)}
+            others = {seq: memory for _, _, seq, memory in by_words if seq not in near}
             further = index.cosines(con, vector, [*others])
         return candidates_of(
-            [(one.id, min(one.score, 1.0)) for one in by_words],
-            [(one.id, one.score) for one in near.values()],
+            [(memory, min(score, 1.0)) for score, _, _, memory in by_words],
+            [*near.values()],
             {others[seq]: cosine for seq, cosine in further.items()},
         )
 

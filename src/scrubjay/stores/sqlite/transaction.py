@@ -18,8 +18,8 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, L
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication
-from scrubjay.stores.sqlite.filters import SMALL, Restriction, audience_of, space_number
-from scrubjay.stores.sqlite.finding import Found, best
+from scrubjay.stores.sqlite.filters import SMALL, audience_of, space_number
+from scrubjay.stores.sqlite.finding import Found, Passing
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, insert, row_of
 from scrubjay.stores.sqlite.vectors import vec1
@@ -103,13 +103,11 @@ class SqliteTransaction(SqliteReads, Transaction):
         while self.gathered:
             self.gathered.pop(0)()
 
-    def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
-    ) -> List[Found]:
+    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
         from scrubjay.stores.sqlite.vectors.index import scoring
 
-        score = scoring(con, vector, model or "")  # an index sees committed rows only
-        return best(con, restriction, limit, score, few=SMALL)
+        score = scoring(passing.con, vector, model or "")  # an index sees committed rows only
+        return passing.best(limit, score, few=SMALL)
 
     def _cosines(
         self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None

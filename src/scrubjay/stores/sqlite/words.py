@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import SMALL, Restriction, looked_up, seen
-from scrubjay.stores.sqlite.finding import MANY, Found, Scores, Within, best, numbers
+from scrubjay.stores.sqlite.filters import SMALL, looked_up, seen
+from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Scores, Within, numbers
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
-from scrubjay.text.words import DECIMALS, MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
+from scrubjay.text.words import MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
 from scrubjay.values.memory import State
 
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
@@ -100,15 +100,16 @@ class Asked(NamedTuple):
     weights: Mapping[str, float]
 
 
-def match(con: apsw.Connection, text: str, restriction: Restriction, limit: int) -> list[Found]:
+def match(passing: Passing, text: str, limit: int) -> list[Found]:
     """The best by words; scores may be above one."""
-    found = _match(con, text, restriction, limit, HOT)
-    if State.ARCHIVED in restriction.states:
-        found = sorted(found + _match(con, text, restriction, limit, ARCHIVED), reverse=True)
+    found = _match(passing, text, limit, HOT)
+    if State.ARCHIVED in passing.restriction.states:
+        found = sorted(found + _match(passing, text, limit, ARCHIVED), reverse=True)
     return found[:limit]
 
 
-def _match(con: apsw.Connection, text: str, restriction: Restriction, limit: int, index: Index) -> list[Found]:
+def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]:
+    con, restriction = passing.con, passing.restriction
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
     if not any(frequencies.values()):
@@ -120,10 +121,10 @@ def _match(con: apsw.Connection, text: str, restriction: Restriction, limit: int
     def score(depth: int, within: Within) -> Scores:
         passages = _weigh(con, asked, depth, within)
         # Of a memory's passages the best counts, which is the first.
-        scores = {row // MAX_PASSAGES: round(weight / most, DECIMALS) for row, weight in reversed(passages)}
+        scores = {row // MAX_PASSAGES: weight / most for row, weight in reversed(passages)}
         return scores, len(passages) < depth
 
-    return best(con, restriction, limit, score, few=SMALL if shown.rows >= MANY else 0)
+    return passing.best(limit, score, few=SMALL if shown.rows >= MANY else 0)
 
 
 def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> list[tuple[int, float]]:

@@ -37,8 +37,8 @@ class Held:
     def follow(self, con: apsw.Connection, change: int) -> bool:
         """Read what was changed since; False if it does not fit."""
         changed = con.execute("SELECT seq FROM memories WHERE change > ?", (self.change,))  # memories_by_change
-        there = self._memories[: self._count]
-        there[np.isin(there, np.fromiter((seq for (seq,) in changed), np.int64))] = NOBODY
+        former = np.isin(self._memories[: self._count], np.fromiter((seq for (seq,) in changed), np.int64)).nonzero()
+        self._memories[former], self._vectors[former] = NOBODY, 0
         rows = con.execute(
             # memories_by_change, then the unique index of vectors
             f"""
@@ -64,9 +64,10 @@ class Held:
 
     def compared(self, vector: Vector) -> Compared:
         """All."""
-        rows = self._memories[: self._count] != NOBODY
-        cosines = np.vecdot(self._vectors[: self._count], vector)  # BLAS would start threads that wait for each other
-        return self._memories[: self._count][rows], cosines[rows]
+        memories = self._memories[: self._count].copy()
+        return memories, np.vecdot(
+            self._vectors[: self._count], vector
+        )  # BLAS would start threads that wait for others
 
     def compared_of(self, vector: Vector, memories: Ints) -> Compared:
         """Those of these memories."""

@@ -25,7 +25,7 @@ import numpy as np
 from scrubjay.embedders.base import Vector
 from scrubjay.lazy import logging
 from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, change_of, further_models, looked_up
-from scrubjay.stores.sqlite.finding import MANY, Found, Score, Scores, Within, best
+from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Score, Scores, Within
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import to_floats
 from scrubjay.stores.sqlite.vectors.held import Compared, Held, Ints, compared_in_file, compared_of
@@ -51,14 +51,15 @@ class VectorIndex:
         self._held: Held | None = None
         self._broken: set[int] = set()  # tables that failed; others may still be fine
 
-    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> list[Found]:
+    def nearest(self, passing: Passing, vector: Vector, limit: int) -> list[Found]:
         """The memories whose best part is nearest, each once, best first; equal ones newest first."""
+        con = passing.con
         table = self._table(con, len(vector))
         if table is not None:
             self._held = None
             try:
-                score = self._by_table(con, table, vector, restriction)
-                return best(con, restriction, limit, score, few=self._few)
+                score = self._by_table(con, table, vector, passing.restriction)
+                return passing.best(limit, score, few=self._few)
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
 
@@ -67,7 +68,7 @@ class VectorIndex:
             held = self._current(con, len(vector))
             compared = None if held is None else held.compared(vector)
         few = SMALL if compared is None or len(compared[0]) >= MANY else 0
-        return best(con, restriction, limit, scoring(con, vector, self._model, compared), few=few)
+        return passing.best(limit, scoring(con, vector, self._model, compared), few=few)
 
     def cosines(self, con: apsw.Connection, vector: Vector, memories: Sequence[int]) -> dict[int, float]:
         """Of each memory's vectors the highest cosine; those without are left out."""
@@ -158,12 +159,9 @@ def front_of_all(rows: Iterable[Compared], depth: int) -> Scores:
 
 
 def highest(memories: Ints, cosines: Vector) -> dict[int, float]:
-    """Each memory once, with its highest cosine."""
-    scores: dict[int, float] = {}
-    for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
-        if cosine > scores.get(memory, -2.0):
-            scores[memory] = cosine
-    return scores
+    """Each memory once, with its highest cosine, which comes last."""
+    order = cosines.argsort()
+    return dict(zip(memories[order].tolist(), cosines[order].tolist(), strict=True))
 
 
 def any_tables(con: apsw.Connection) -> bool:
