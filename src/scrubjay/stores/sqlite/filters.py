@@ -80,15 +80,6 @@ class Restriction:
     few: bool  # an index of their own finds the rows that it admits
     few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
 
-    @property
-    def selects(self) -> bool:
-        """Whether it is likely that many do not pass."""
-        asked = (
-            self.created_since, self.created_until, self.min_importance, self.max_importance,
-            self.kinds, self.categories, self.user, self.conversation,
-        )  # fmt: skip
-        return bool(self.by_rows) or asked.count(None) < len(asked)
-
     def condition(self) -> Condition:
         return joined([seen(self.views), *self._by_numbers(), *self.by_rows], "AND")
 

@@ -164,7 +164,7 @@ class SqliteReads(Reads):
             return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
-        with self._reading() as con:
+        with self._reading() as con, snapshot(con):
             restriction = restricted(con, filter, audience, now=now)
             found = [] if restriction is None else sqlite_words.match(Passing(con, restriction), text, limit)
         return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]

@@ -59,7 +59,7 @@ class VectorIndex:
             self._held = None
             try:
                 score = self._by_table(con, table, vector, passing.restriction)
-                return passing.best(limit, score, few=self._few)
+                return passing.best(max(limit, CANDIDATES), score, few=self._few)[:limit]
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
 
@@ -80,16 +80,10 @@ class VectorIndex:
         return cosines_in_file(con, vector, self._model, memories)
 
     def _by_table(self, con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction) -> Score:
-        # Conditions are compared with every code: most pass those of a search without filters.
-        filtered = restriction.selects
-
         def score(depth: int, within: Within) -> Scores:
-            nonlocal filtered
             if within is not None:
                 return front(*compared_of(con, vector, self._model, np.asarray(within)), depth)
-            depth = max(depth, CANDIDATES)
-            rows, complete = candidates(con, table, vector, restriction if filtered else None, depth)
-            filtered = True  # if it turns out that many do not pass
+            rows, complete = candidates(con, table, vector, restriction, depth)
             memories = np.array(sorted({row // vec1.PARTS for row in rows}), np.int64)
             return highest(*compared_of(con, vector, self._model, memories)), complete
 
@@ -169,19 +163,16 @@ def any_tables(con: apsw.Connection) -> bool:
 
 
 def candidates(
-    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction | None, depth: int
+    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, depth: int
 ) -> tuple[list[int], bool]:
     """Rows with the nearest codes, of those that a restriction admits; and whether these are all that there are."""
     lists = min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while True:
         found: dict[int, None] = {}
-        for view in (None,) if restriction is None else restriction.views:  # an OR would be applied after the cut
-            where, values = "TRUE", list[Any]()
-            if view is not None and restriction is not None:
-                where, values = joined(list(conditions(view, restriction)), "AND")
-                where = where[1:-1]
+        for view in restriction.views:  # an OR over two columns would be applied after the cut
+            where, values = joined(list(conditions(view, restriction)), "AND")
             rows: list[Any] = con.execute(
-                f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where}",
+                f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}",
                 # below 1 a number of lists would be a share, 1.0 is one list
                 (to_floats(vector), json.dumps({"k": depth, "nprobe": lists}), *values),
             ).fetchall()

@@ -26,6 +26,7 @@ from zlib import crc32
 
 import apsw
 
+from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.sqlite.filters import dimension_of, further_models, of_dimension
 from scrubjay.values.frozen import dataclass
 
@@ -96,9 +97,19 @@ def _make_room(con: apsw.Connection) -> None:
 
 
 def tables(con: apsw.Connection, *states: str) -> list[Table]:
-    """The tables in these states, oldest first."""
+    """The tables in these states, oldest first. One of a model that is kept no longer is as good as retired."""
     rows = con.execute(
-        "SELECT number, dimension, state, buckets, trained, filled, model, lean FROM vector_indexes ORDER BY number"
+        """
+        SELECT
+            number, dimension,
+            CASE WHEN model IS NULL OR model IN (
+                SELECT listed.value FROM facts CROSS JOIN json_each(facts.value) AS listed WHERE facts.key = ?
+            ) THEN state ELSE 'retired' END,
+            buckets, trained, filled, model, lean
+        FROM vector_indexes
+        ORDER BY number
+        """,
+        (FURTHER_MODELS,),
     )
     return [table for table in (Table(*row) for row in rows) if table.state in states]
 
