@@ -32,7 +32,8 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.settings import load
 from scrubjay.text import names
-from scrubjay.values.memory import Link, Query
+from scrubjay.values.memory import Link
+from scrubjay.values.search import Query
 
 CHATS = ("locomo", "longmemeval_pool", "beam_100k")
 ROUNDS = 2_000

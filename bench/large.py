@@ -58,7 +58,9 @@ from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import matrix as as_matrix
 from scrubjay.stores.sqlite.vectors.index import LOOKED_THROUGH
 from scrubjay.text.words import query_words
-from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, NewMemory
+from scrubjay.values.search import Filter, Query
 
 Verdict = TypeVar("Verdict")
 
@@ -218,7 +220,7 @@ def filled(folder: Path, count: int, embedder: Embedder) -> Path:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     with engine_on(SqliteStore(draft / "memories.db"), embedder) as jay:
-        jay.create_space("project")
+        jay.known_spaces.create("project")
         project = jay.bound_to(spaces=("project",))
         given = list(memories_of(min(count, STORED)))
         project.store_many(given[: len(given) // 100])

@@ -14,7 +14,8 @@ import pytest
 from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import AccessLevel, Caller, NewMemory, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, NewMemory
 from tests.conftest import Clock
 from tests.servers.samples import sample
 
@@ -34,8 +35,8 @@ PRIVATE = ("tusks", "tusks of another walrus " * 9, "tusks and harbour " * 700)
 
 @pytest.fixture
 def team(jay: Engine) -> Engine:
-    jay.create_space("other")
-    jay.create_space("team")
+    jay.known_spaces.create("other")
+    jay.known_spaces.create("team")
     jay = jay.bound_to(spaces=("team",))
     for number, level in enumerate(AccessLevel):
         ann = {"user_id": "ann", "conversation_id": "talk", "access_level": level}

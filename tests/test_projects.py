@@ -11,6 +11,8 @@ from scrubjay.settings import Settings
 from scrubjay.text.letters import slug
 from scrubjay.wiring import current_space, here
 
+pytestmark = pytest.mark.process
+
 
 def git(folder, *arguments):
     subprocess.run(

@@ -8,7 +8,8 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.lifecycle.bulk import Bulk
 from scrubjay.engine.reminder import reminded
 from scrubjay.errors import NotFound
-from scrubjay.values.memory import Caller, Filter, Query, Role, Verdict
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.search import Filter, Query, Verdict
 
 FACT = "The demo runs on port 8080"
 QUESTION = "Which port does the demo run on?"
@@ -199,7 +200,7 @@ def test_a_correction_from_another_space_gets_its_hint_and_can_be_settled(real_j
     assert [(each["memory"]["id"], each["likely"]) for each in one["may_outdate"]] == [(old, "replaces")]
     assert "from space acme" in reply.text
     assert one["memory"]["space"] == "default"
-    assert [pair.old.id for pair in acme.open_conflicts()] == [old]
+    assert [pair.old.id for pair in acme.conflicts.list()] == [old]
 
     ok(real_jay, "scrubjay", "settle", old=old, new=new, relation="replaces")
 
@@ -242,7 +243,7 @@ def test_a_space_created_meanwhile_does_not_spoil_a_replay(jay, dialect):
     }.get(dialect, ("store_memory", {"content": "Tea is at four"}))
 
     first = find(dialect).call(jay, tool, arguments, key="k1")
-    jay.create_space("made-meanwhile")
+    jay.known_spaces.create("made-meanwhile")
     again = find(dialect).call(jay, tool, arguments, key="k1")
 
     assert (again.failed, again.text) == (False, first.text)

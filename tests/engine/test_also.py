@@ -6,7 +6,8 @@ import pytest
 
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, InvalidInput
-from scrubjay.values.memory import AccessLevel, Hits, NewMemory
+from scrubjay.values.memory import AccessLevel, NewMemory
+from scrubjay.values.search import Hits
 
 BOAT = "The Ottilie is moored at pier four"
 MANY = ["The oven is preheated to 230 degrees", "Ada teaches chess on Mondays", "The mill opens at eight"]
@@ -218,7 +219,7 @@ def test_phrases_are_exported_and_imported(open_engine):
     jay, other = open_engine(), open_engine(file="other.db")
     id = filled(jay)
 
-    other.import_from(jay.export())
+    other.transfer.import_from(jay.transfer.export())
 
     assert other.get(id).also == jay.get(id).also
     assert first(other.search("yacht harbour")) == BOAT
@@ -241,7 +242,7 @@ def test_a_forgotten_memory_leaves_no_phrase_when_it_is_erased(jay):
     forgotten = jay.forget(id, hard=True)
 
     assert len(jay.search("yacht", words_only=True)) == 0
-    assert not any("yacht" in str(line) for line in jay.export())
+    assert not any("yacht" in str(line) for line in jay.transfer.export())
     assert forgotten.hard
 
 

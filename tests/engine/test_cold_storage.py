@@ -29,7 +29,10 @@ from scrubjay.errors import (
     Unprocessable,
 )
 from scrubjay.stores.promises.memories import Request
-from scrubjay.values.memory import AccessLevel, Caller, Category, Filter, JobStatus, Role, State, Status, Tier
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, Category, State, Status, Tier
+from scrubjay.values.search import Filter
+from scrubjay.values.store import JobStatus
 
 TEXT = "The harbour master is called Ottilie"
 ARCHIVED = Filter(states=frozenset({State.ACTIVE, State.ARCHIVED}))
@@ -77,7 +80,7 @@ def test_a_memory_comes_back_as_it_went(jay, tier, folder):
     assert [one.memory for one in jay.history(memory.id)][-len(history) :] == [one.memory for one in history]
     assert back.embedded
     assert objects(folder) == []
-    assert jay.check(deep=True).problems == jay.check(deep=True).wrong_hashes == ()
+    assert jay.upkeep.check(deep=True).problems == jay.upkeep.check(deep=True).wrong_hashes == ()
     assert [hit.memory.id for hit in jay.search("harbour master")] == [memory.id]
 
 
@@ -369,7 +372,7 @@ def test_a_damaged_row_is_refused_too(jay):
 
     with pytest.raises(ArchiveDamaged):
         jay.cold_storage.restore([memory.id])
-    assert jay.check(deep=True).wrong_hashes == (memory.id,)
+    assert jay.upkeep.check(deep=True).wrong_hashes == (memory.id,)
 
 
 def test_a_folder_that_is_not_there_is_unavailable_and_hides_nothing_else(jay, folder):
@@ -382,7 +385,7 @@ def test_a_folder_that_is_not_there_is_unavailable_and_hides_nothing_else(jay, f
         jay.cold_storage.restore([memory.id])
     assert [one.content for one in jay.list(ARCHIVED)] == [""]
     with pytest.raises(ArchiveUnavailable):
-        list(jay.export())
+        list(jay.transfer.export())
 
     away.rename(folder)
     jay.cold_storage.restore([memory.id])
@@ -587,7 +590,7 @@ def test_costs_are_nothing_without_prices_and_follow_them_otherwise(open_engine,
 def test_an_export_holds_the_texts_of_what_is_away(jay, open_engine, tmp_path):
     memory = kept(jay)
     jay.cold_storage.archive([memory.id])
-    lines = list(jay.export())
+    lines = list(jay.transfer.export())
 
     [line] = [line for line in lines if line["type"] == "memory"]
     assert (line["content"], line["status"]) == (TEXT, "archived")

@@ -34,8 +34,12 @@ from scrubjay.folders.folder import MARKER, Folder
 from scrubjay.folders.markdown import parsed
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Caller, Filter, Kind, LinkKind, Role, State, Status
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, Kind, LinkKind, State, Status
+from scrubjay.values.search import Filter
 from tests.reliability.rounds import wait_until
+
+pytestmark = pytest.mark.process
 
 STORE = "default"
 
@@ -1267,7 +1271,9 @@ def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
     ids = jay.store_many({"content": f"Text number {n}"} for n in range(150))
     jay.folders.mirror(STORE, tmp_path / "vault")
     more = jay.store_many({"content": f"More {n}"} for n in range(70))
-    jay.import_from([{"type": "memory", "id": f"mem_00000000000{n}", "content": f"Brought {n}"} for n in range(5)])
+    jay.transfer.import_from(
+        [{"type": "memory", "id": f"mem_00000000000{n}", "content": f"Brought {n}"} for n in range(5)]
+    )
     brought = {f"mem_00000000000{n}" for n in range(5)}
 
     assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}

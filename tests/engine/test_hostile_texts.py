@@ -25,6 +25,8 @@ from scrubjay.engine.lifecycle.synthesis import pieces
 from scrubjay.engine.search.ranking import best_passage
 from scrubjay.text.letters import LONGEST_RUN, normalised, slug
 
+pytestmark = pytest.mark.process
+
 LENGTH = 49_900  # characters; the most is 50,000
 PROMISED = 0.3  # seconds
 PROSE = "The harbour opens at six, and Anna's boat leaves for Oslo on Tuesday. "

@@ -13,6 +13,8 @@ from scrubjay.engine.store.categories import needs, signs
 from scrubjay.engine.store.enrichment import MAX_PHRASE, auto_tags, by_itself
 from scrubjay.text.words import STOP_WORDS, _spelt, indexed
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(
     "text", ["!", "… — !?", "\0\0\0", " ", "🦜🦜", "a", "it is what it is", "42 2024-05-01 17:30", "\u0301"]

@@ -8,7 +8,9 @@ import pytest
 
 from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import NotFound
-from scrubjay.values.memory import AccessLevel, Caller, Filter, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel
+from scrubjay.values.search import Filter
 
 PRIVATE = "Zebulon is to be dismissed in March over the missing ledger"
 CLEAN = "The quay is swept on Tuesdays before the market opens"
@@ -41,7 +43,7 @@ def rewritten(ann) -> str:
 def told(engine, id: str) -> str:
     """Everything that a caller can get to know about a memory."""
     history = list(engine.history(id))
-    known = [engine.get(id), history, list(engine.export()), engine.feed.events()]
+    known = [engine.get(id), history, list(engine.transfer.export()), engine.feed.events()]
     for version in history:
         known.append(engine.curation.diff(id, old=version.memory.version))
     return repr(known).lower()

@@ -23,7 +23,8 @@ from scrubjay.engine.statistics import (
 )
 from scrubjay.errors import Forbidden, InvalidInput
 from scrubjay.stores.promises.statistics import Activity, Level, Totals
-from scrubjay.values.memory import AccessLevel, Caller, Category, Role, State, Status
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, Category, State, Status
 from tests.conftest import Clock
 
 ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.MEMBER)
@@ -426,7 +427,7 @@ def test_room_taken_by_outdated_and_deleted_memories_is_not_efficient(jay: Engin
 @pytest.fixture
 def shared(jay: Engine) -> Callable[[Caller], Engine]:
     """Memories of two users in two spaces; a view for each caller."""
-    jay.create_space("work")
+    jay.known_spaces.create("work")
     for caller in (ANN, BOB):
         for space in ("default", "work"):
             one = jay.bound_to(caller=caller, spaces=(space,))

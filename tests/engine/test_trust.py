@@ -13,10 +13,12 @@ from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
 from scrubjay.text import secrets
 from scrubjay.text.secrets import masked, secrets_in
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
 from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
+
+pytestmark = pytest.mark.process
 
 TOKEN = SECRETS["github"]
 ORDER = POISON[0]
@@ -157,10 +159,10 @@ def test_everything_that_is_stored_is_looked_at(jay):
 
 def test_an_import_loses_no_flag(jay, open_engine):
     jay.store(TOKEN)
-    lines = [{**line, "flags": ["mine"]} if line["type"] == "memory" else line for line in jay.export()]
+    lines = [{**line, "flags": ["mine"]} if line["type"] == "memory" else line for line in jay.transfer.export()]
     lines[1]["id"] = "mem_imported0000"
 
-    jay.import_from(lines)
+    jay.transfer.import_from(lines)
 
     assert jay.get("mem_imported0000").flags == ("secret", "mine")
 

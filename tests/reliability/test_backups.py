@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 
+import pytest
+
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite import backup as sqlite_backup
@@ -12,6 +14,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything
+
+pytestmark = pytest.mark.process
 
 
 @short_and_long("backups", 3, 30)
@@ -39,7 +43,7 @@ def test_a_backup_under_eight_writers_holds_all_that_was_acknowledged_before_it_
                 while len(written) < len(before) + 8:
                     stop.wait(0.01)
                 before = dict(written)
-                jay.backup(quick_path / f"{number}.db")
+                jay.upkeep.backup(quick_path / f"{number}.db")
                 copies.append((quick_path / f"{number}.db", before))
         stop.set()
         for child in (one, other):

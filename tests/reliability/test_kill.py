@@ -29,6 +29,8 @@ from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import HANDSHAKE, SECONDS, Peer
 from tests.servers.test_http import modern, real_server
 
+pytestmark = pytest.mark.process
+
 WRITERS = 8
 BULK = 64  # of the engine: memories of a bulk load in one transaction
 BATCHES = {"take_in_later": 512}  # of jobs that have another number
@@ -166,7 +168,7 @@ def test_a_killed_import_goes_on_where_it_stopped(tmp_path, chance, rounds, job)
         lines = [{"type": "memory", "id": f"mem_{n:012}", "content": f"text {n}"} for n in range(1_000)]
 
         with scrubjay.open(path, embedder=HashingEmbedder()) as jay:
-            result = jay.import_from(lines)
+            result = jay.transfer.import_from(lines)
 
         assert result.already_here >= min(acknowledged, 1_000)
         assert result.already_here + result.stored == 1_000

@@ -20,6 +20,8 @@ from tests.reliability.wholeness import checked, everything
 from tests.servers.peer import Peer
 from tests.servers.samples import sample
 
+pytestmark = pytest.mark.process
+
 TABLES = [*map(find, DIALECTS), *map(find, ONLY_REST)]
 BUSY = ("storage_busy", "UNAVAILABLE", "STORAGE_ERROR", StorageBusy().message)  # as the dialects call it
 NEVER = 3600.0  # seconds; who waited for the writer so long would fail by the time that a test may take
@@ -59,7 +61,7 @@ def test_every_read_answers_while_another_process_holds_a_write_transaction(home
         timed(took, jay.history, page.memories[0].id)
         assert (len(page), len(hits)) == (10, 10)
     timed(took, jay.check)
-    timed(took, lambda: list(jay.export()))
+    timed(took, lambda: list(jay.transfer.export()))
 
     print(f"reads beside a writer: slowest {max(took):.0f} ms")
     jay.close()  # counted reads are given up, not waited for

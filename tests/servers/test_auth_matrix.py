@@ -23,11 +23,14 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rate_limits import Limits, Windows
 from scrubjay.servers.http.rest import IN_QUERY, addresses
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Role
+from scrubjay.values.callers import Role
+from scrubjay.values.memory import AccessLevel
 from tests.conftest import Clock
 from tests.servers.peer import ENVELOPE
 from tests.servers.samples import sample
 from tests.servers.sites import AS_JSON, running
+
+pytestmark = pytest.mark.process
 
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]
@@ -90,7 +93,7 @@ class House:
     apart: str  # alice's shared one, in a space of her own
 
     def changes(self) -> int:
-        return sum(self.jay.records.history.last_event(space.name) for space in self.jay.list_spaces())
+        return sum(self.jay.records.history.last_event(space.name) for space in self.jay.known_spaces.list())
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +108,7 @@ def house(tmp_path_factory):
     with engine_on(SqliteStore(tmp_path_factory.mktemp("house") / "m.db"), HashingEmbedder(), clock=clock) as jay:
         callers = jay.callers
         for space in ("attic", "cellar"):
-            jay.create_space(space)
+            jay.known_spaces.create(space)
         soon = clock() + timedelta(days=1)
         made = {
             "expired": callers.create("alice", expires_at=soon),

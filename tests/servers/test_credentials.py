@@ -17,9 +17,11 @@ from scrubjay.servers.http.app import build_app, listening
 from scrubjay.servers.http.credentials import Credentials
 from scrubjay.servers.http.sign_in import SignInLink
 from scrubjay.servers.http.tokens import Tokens
-from scrubjay.values.memory import CredentialKind, Role
+from scrubjay.values.callers import CredentialKind, Role
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect
+
+pytestmark = pytest.mark.process
 
 ISSUER, AUDIENCE = "https://issuer.example", "scrubjay"
 
@@ -50,7 +52,7 @@ def dialect():
 def made_spaces(jay):
     """Those that keys are made for."""
     for name in ("work", "play"):
-        jay.create_space(name)
+        jay.known_spaces.create(name)
 
 
 @pytest.fixture

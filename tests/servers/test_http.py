@@ -31,6 +31,8 @@ from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, environment
 from tests.servers.sites import AS_JSON, authorities
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 SERVE = "from scrubjay.servers.http.app import serve; from scrubjay.settings import load; serve(load(port=0))"
 ROUTES = ["/mcp", "/mcp/memento", "/healthz", "/readyz", "/no/such/page"]
 JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -483,7 +485,7 @@ def test_not_ready_when_the_store_does_not_answer(jay):
 
     with running_app(build_app(jay, [small_dialect()])) as (address, _):
         with pytest.raises(StorageError):
-            jay.list_spaces()
+            jay.known_spaces.list()
 
         reply = httpx.get(address + "/readyz", timeout=60)
 

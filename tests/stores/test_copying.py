@@ -22,24 +22,10 @@ from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite.copying import SqliteCopy
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.blobs import from_blob, to_blob, to_floats
-from scrubjay.values.memory import (
-    AccessLevel,
-    BulkOperation,
-    Context,
-    Conversation,
-    Credential,
-    CredentialKind,
-    Filter,
-    Grant,
-    Injection,
-    Message,
-    Recall,
-    Role,
-    Session,
-    Speaker,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Credential, CredentialKind, Grant, Role, Session
+from scrubjay.values.memory import AccessLevel, Context, State, Status
+from scrubjay.values.search import Filter
+from scrubjay.values.store import BulkOperation, Conversation, Injection, Message, Recall, Speaker
 from tests.postgres import Stores, server_url
 from tests.stores.contract.further_vectors import both, further_nearest
 from tests.stores.contract.suite import (
@@ -67,7 +53,7 @@ from tests.stores.contract.suite import (
     unit,
 )
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")
@@ -220,8 +206,8 @@ def test_everything_moves_and_is_found_again(
     known = source.get(["another"], EVERYTHING)
     assert target.get(["another"], EVERYTHING) == known != []
     assert target.history.versions(known[0].id) == source.history.versions(known[0].id) != []
-    assert target.check(deep=True).problems == () or way == "back"
-    assert target.check(deep=True).wrong_hashes == ()
+    assert target.upkeep.check(deep=True).problems == () or way == "back"
+    assert target.upkeep.check(deep=True).wrong_hashes == ()
 
 
 def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore) -> None:
@@ -322,7 +308,7 @@ def test_a_batch_that_could_not_be_written_is_told_by_what_comes_next(postgres: 
     assert target.count(BY_NAME["grants"]) == 1
     assert target.progress() == "[1]"
     target.take_in(BY_NAME["grants"], [("bob", "default", 1, "ann")], "[2]")
-    target.settle()
+    target.conflicts.settle()
     assert target.count(BY_NAME["grants"]) == 2
 
 

@@ -11,7 +11,9 @@ import pytest
 from scrubjay.stores.sqlite import finding, words
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import index
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Context
+from scrubjay.values.search import Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put_in, some, unit
 
 MEMORIES = 1_200  # from 1,000 rows on FTS5's own formula weighs words, if nothing is hidden

@@ -27,6 +27,8 @@ from scrubjay.stores.tables.upkeep import Upkeep
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, a_request, some
 
+pytestmark = pytest.mark.process
+
 Ask = Callable[[Sql], object]
 TALLY = Tally(lambda **_: None)
 MAY_BE_SCANNED = r" USING |VIRTUAL TABLE INDEX|CONSTANT ROW"  # what may be read from end to end
@@ -54,7 +56,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "conversations_by_update",
     ),
     "the spaces of a conversation": (
-        lambda sql: ConversationChanges(sql).spaces_of("c"),
+        lambda sql: ConversationChanges(sql).transfer.spaces_of("c"),
         "conversations_by_id",
         "conversations_by_id",
     ),
@@ -131,7 +133,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "links_by_target",
     ),
     "open conflicts": (
-        lambda sql: HistoryChanges(sql, TALLY, []).open_conflicts(EVERYTHING, now=NOW, limit=9),
+        lambda sql: HistoryChanges(sql, TALLY, []).conflicts.list(EVERYTHING, now=NOW, limit=9),
         "links_open",
         "links_open",
     ),

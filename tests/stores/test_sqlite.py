@@ -42,20 +42,9 @@ from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.text.words import SMALL_ROWS
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Memory,
-    Order,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory, Source, State, Status
+from scrubjay.values.search import Filter, Order
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
@@ -82,6 +71,8 @@ from tests.stores.contract.suite import (
     scores,
     some,
 )
+
+pytestmark = pytest.mark.process
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
@@ -334,9 +325,9 @@ def test_what_comes_by_the_hundred_is_counted_as_a_rebuild_counts_it(tmp_path):
         for number in range(100)
     ]
     with scrubjay.open(tmp_path / "memories.db", embedder=HashingEmbedder()) as jay:
-        jay.import_from(lines)
+        jay.transfer.import_from(lines)
         together = totals_of(tmp_path / "memories.db")
-        jay.rebuild()
+        jay.upkeep.rebuild()
 
     assert totals_of(tmp_path / "memories.db") == together
     assert sum(row[6] for row in together[0] if row[0] == "") == 100

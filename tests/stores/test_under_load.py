@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrubjay.values.access import Audience, Scope, Sight
 
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.index import VectorIndex
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Audience, Candidates, Filter, Memory, Scope, Sight
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Candidates, Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put, some, unit
+
+pytestmark = pytest.mark.process
 
 SECONDS = 60
 PROCESSES, READERS, WRITERS = 3, 4, 2

@@ -29,18 +29,9 @@ from scrubjay.stores.sqlite.vectors import index, vec1
 from scrubjay.stores.sqlite.vectors.blobs import as_floats, to_blob, to_floats
 from scrubjay.stores.sqlite.vectors.index import VectorIndex
 from scrubjay.stores.sqlite.vectors.vec1 import Plan, Table
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Memory,
-    Scope,
-    Sight,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory, State, Status
+from scrubjay.values.search import Filter
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
 from tests.stores.contract.further_vectors import FURTHER
@@ -60,6 +51,8 @@ from tests.stores.contract.suite import (
     unit,
 )
 from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, reference
+
+pytestmark = pytest.mark.process
 
 
 @cache
@@ -644,7 +637,7 @@ SURVIVOR = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.index import VectorIndex

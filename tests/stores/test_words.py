@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from scrubjay.text.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term, weights_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(
     ("text", "words"),

@@ -28,19 +28,9 @@ from scrubjay.errors import (
 from scrubjay.stores.promises.memories import OWN_MODEL, Change, clock_at
 from scrubjay.stores.promises.sync import Erased
 from scrubjay.stores.scripts import SCHEMA_VERSION
-from scrubjay.values.memory import (
-    AccessLevel,
-    Caller,
-    Category,
-    Event,
-    JobStatus,
-    LinkKind,
-    Memory,
-    Provenance,
-    Role,
-    Source,
-    Status,
-)
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import AccessLevel, Category, LinkKind, Memory, Source, Status
+from scrubjay.values.store import Event, JobStatus
 from tests.conftest import Shared
 
 
@@ -878,7 +868,7 @@ def test_two_checkpoints_of_one_number_both_stay_and_the_younger_is_numbered_ane
 
 def taking_the_name(engine, name):
     """As an import could do once."""
-    engine.add_all([engine.build_memory({"content": f"Took {name}"}, id=name)])
+    engine.transfer.add_all([engine.transfer.build_memory({"content": f"Took {name}"}, id=name)])
 
 
 def test_a_checkpoint_that_is_numbered_anew_passes_over_names_that_were_taken(jay, drive, clock):
@@ -984,4 +974,4 @@ def test_what_arrives_is_judged_in_the_background(open_engine, model, tmp_path, 
     run(here)
     here.parts.backlog.finish()
 
-    assert [(one.old.id, one.new.id) for one in here.open_conflicts()] == [(old, new)]
+    assert [(one.old.id, one.new.id) for one in here.conflicts.list()] == [(old, new)]

@@ -314,7 +314,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
         fields["expires_at"] = None
     placed = engine.paths.update(args["store"], args["path"], fields)
     message = f"Memory updated at {placed.memory.path}"
-    if "content" in fields and (same := engine.same_as(placed.memory.id)):
+    if "content" in fields and (same := engine.conflicts.same_as(placed.memory.id)):
         message += f". It says the same as {', '.join(*same.values())}: keep one of them"
     return written(placed, message)
 

@@ -25,8 +25,11 @@ from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.search.ranking import recency_of
 from scrubjay.errors import InvalidInput
+from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import DEFAULT_SPACE, Decay, Filter, Kind, Memory, Order, Outcome, Space
+from scrubjay.values.memory import Kind, Memory, Outcome
+from scrubjay.values.search import Decay, Filter, Order
+from scrubjay.values.store import Space
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:
@@ -104,7 +107,7 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
 def other_spaces(engine: Engine) -> tuple[Space, ...]:
     """Those that no section is about, and that hold something for the caller."""
     told = (engine.spaces[0], DEFAULT_SPACE)
-    found = [one for one in engine.list_spaces() if one.name not in told and one.memories]
+    found = [one for one in engine.known_spaces.list() if one.name not in told and one.memories]
     return tuple(sorted(found, key=lambda one: (-one.memories, one.name)))
 
 
@@ -143,7 +146,7 @@ class Considered:
             ("decisions", "Open decisions", [one for one in decided if one not in closed]),
             ("checkpoint", "Last checkpoint", checkpoints),
         ]
-        self.doubts = self._engine.doubts([memory for _, _, found in queues for memory in found])
+        self.doubts = self._engine.conflicts.doubts([memory for _, _, found in queues for memory in found])
         return [(name, title, pairs_together(found, self.doubts)) for name, title, found in queues]
 
     def _best(self, space: str, also: Iterable[Memory] = ()) -> list[Memory]:

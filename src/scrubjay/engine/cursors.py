@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position, Reads, Store
-from scrubjay.values.memory import NO_GLIMPSES, Audience, Filter, Memory, Order, Status
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Memory, Status
+from scrubjay.values.search import NO_GLIMPSES, Filter, Order
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -77,7 +79,7 @@ def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:
     position = Position.of(last, order)
     if order is Order.LENGTH and last.id in (known := lengths(engine.records, [last])):
         position = Position(value=known[last.id], seq=last.seq)
-    return written(position, key=engine.signing_key(), question=question)
+    return written(position, key=signing_key(engine.records), question=question)
 
 
 def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from scrubjay.engine import access, cursors
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position
+from scrubjay.values.callers import Role
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Event, Role
+from scrubjay.values.store import Event
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -68,7 +69,7 @@ class Feed:
 
     @cached_property
     def _key(self) -> bytes:
-        return self._engine.signing_key()
+        return cursors.signing_key(self._engine.records)
 
     @property
     def _question(self) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from scrubjay.engine.brief import entry, pairs_together
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Filter, Memory, Query, Verdict
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Filter, Query, Verdict
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -43,7 +44,7 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
     if by_words and max((hit.score for hit in found), default=0.0) < SURE_BY_WORDS:
         return Reminder()
     strong = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]
-    doubts = engine.doubts(strong)
+    doubts = engine.conflicts.doubts(strong)
     newer = engine.records.get([*set(doubts.values())], engine.audience(Filter()))
     known = {memory.id: memory for memory in (*strong, *newer) if not memory.flags}
     room, now, lines, taken = budget - tokens_in(HEADING), engine.now(), [], []

@@ -10,20 +10,10 @@ import pytest
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Context,
-    Conversation,
-    Filter,
-    Injection,
-    Memory,
-    Message,
-    Scope,
-    Sight,
-    Speaker,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Context, Memory, Status
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Conversation, Injection, Message, Speaker
 from tests.stores.contract.samples import (
     EVERYTHING,
     NOW,
@@ -46,7 +36,7 @@ class ConversationsContract:
     def test_an_unknown_conversation_has_nothing(self, store: Store) -> None:
         assert store.conversations.get("default", "c1") is None
         assert store.conversations.answer_to("default", "c1", "m1") is None
-        assert [*store.conversations.list("default", EVERYTHING), *store.conversations.spaces_of("c1")] == []
+        assert [*store.conversations.list("default", EVERYTHING), *store.conversations.transfer.spaces_of("c1")] == []
         assert [
             *store.conversations.messages("default", "c1", limit=9),
             *store.conversations.injections("default", "c1"),
@@ -98,7 +88,7 @@ class ConversationsContract:
         put_talk(store, "c1", space="work", title="at work")
         _say(store, "c1", "m1")
 
-        assert store.conversations.spaces_of("c1") == ["default", "work"]
+        assert store.conversations.transfer.spaces_of("c1") == ["default", "work"]
         assert [one.title for one in store.conversations.list("work", EVERYTHING)] == ["at work"]
         assert store.conversations.messages("work", "c1", limit=9) == []
 

@@ -11,7 +11,7 @@ from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import elsewhere, note, nothing, on_terminal, print_json, print_table
 from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import MAX_LIMIT
+from scrubjay.values.search import MAX_LIMIT
 
 
 @click.command(
@@ -32,7 +32,7 @@ def duplicates(session: Session, /, *, limit: int) -> None:
     older.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        found = list(islice(engine.duplicates(), limit))
+        found = list(islice(engine.conflicts.duplicates(), limit))
         remember_list([memory.id for one in found for memory in (one.older, one.newer)], session)
         if session.as_json:
             print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])

@@ -20,7 +20,7 @@ from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.engine.transfer import first_line, line_of
 from scrubjay.errors import Conflict, InvalidInput
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import salvaged
 
@@ -57,7 +57,7 @@ def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
         here = engine.bound_to(only=True)
         total = here.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
         with progress("Exporting", shown=not session.as_json, total=total, unit="memories") as report:
-            for line in engine.export():
+            for line in engine.transfer.export():
                 write(as_line(line))
                 counts[line["type"]] += 1
                 report(counts["memory"], None)

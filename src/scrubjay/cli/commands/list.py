@@ -12,7 +12,8 @@ from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
-from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
+from scrubjay.values.memory import AT_HAND, Memory, State
+from scrubjay.values.search import MAX_LIMIT, Order
 
 ORDERS = {
     "created": Order.CREATED,
@@ -74,7 +75,7 @@ def list_(
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            doubts = engine.doubts(page.memories)
+            doubts = engine.conflicts.doubts(page.memories)
             rows = [(*row(memory, doubts.get(memory.id)), *elsewhere(engine, memory)) for memory in page]
             print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):

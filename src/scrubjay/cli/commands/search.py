@@ -30,7 +30,8 @@ from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
 from scrubjay.text.stems import stems
 from scrubjay.text.words import query_words
-from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
+from scrubjay.values.memory import State
+from scrubjay.values.search import MAX_LIMIT, Hit, Query, Verdict
 
 
 @click.command(
@@ -86,7 +87,7 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            doubts = engine.doubts([hit.memory for hit in found])
+            doubts = engine.conflicts.doubts([hit.memory for hit in found])
             rows = [
                 (*row(hit, asked.joined, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found
             ]

@@ -11,7 +11,8 @@ from scrubjay.clients.guidance import skill
 from scrubjay.dialects.agent import replies
 from scrubjay.dialects.base import Resource, Resources
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Filter
+from scrubjay.values.memory import AT_HAND
+from scrubjay.values.search import MAX_LIMIT, Filter
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -34,7 +35,7 @@ def listed(engine: Engine) -> list[Resource]:
         SKILL,
         *(
             Resource(f"{ROOT}space/{quote(one.name, safe='')}", f"space {one.name}", f"{one.memories} memories", PLAIN)
-            for one in engine.list_spaces()
+            for one in engine.known_spaces.list()
         ),
     ]
 
@@ -50,14 +51,14 @@ def read(engine: Engine, uri: str) -> tuple[str, str]:
     if name == "brief":
         reply = replies.briefed(engine.brief(), engine.now())
     elif name.startswith("space/"):
-        space = engine.space(name.removeprefix("space/")).name
+        space = engine.known_spaces.get(name.removeprefix("space/")).name
         page = engine.bound_to(spaces=(space,), only=True).list(limit=SHOWN)
         engine.count_reads(page.memories, used=False)
-        reply = replies.listed(page.memories, BUDGET, engine.now(), engine.doubts(page.memories))
+        reply = replies.listed(page.memories, BUDGET, engine.now(), engine.conflicts.doubts(page.memories))
     else:
         memory = engine.get(name)
         engine.count_reads([memory])
-        reply = replies.one(memory, BUDGET, engine.now(), engine.doubts([memory]))
+        reply = replies.one(memory, BUDGET, engine.now(), engine.conflicts.doubts([memory]))
     return PLAIN, reply.text
 
 
@@ -69,7 +70,7 @@ def complete(engine: Engine, name: str, begun: str, _known: dict[str, str]) -> l
 
 def _names(engine: Engine, name: str) -> list[str]:
     if name == "name":
-        return [one.name for one in engine.list_spaces()]
+        return [one.name for one in engine.known_spaces.list()]
     newest = engine.records.list(Filter(states=AT_HAND), engine.audience(Filter()), now=engine.now(), limit=MAX_LIMIT)
     if name == "id":
         return [memory.id for memory in newest]

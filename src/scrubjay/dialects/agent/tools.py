@@ -36,7 +36,8 @@ from scrubjay.dialects.base import (
 )
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
 from scrubjay.errors import Conflict, Error, InvalidInput, NotFound
-from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Filter, Kind, NewMemory, Query, Relation, Status
+from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Kind, NewMemory, Relation, Status
+from scrubjay.values.search import Filter, Query
 from scrubjay.values.times import parse_time
 
 if TYPE_CHECKING:
@@ -314,9 +315,9 @@ def recall(engine: Engine, args: Body) -> Reply:
     memory = named(engine, question.strip())
     if memory is not None:
         engine.count_reads([memory])
-        return replies.one(memory, budget, engine.now(), engine.doubts([memory]))
+        return replies.one(memory, budget, engine.now(), engine.conflicts.doubts([memory]))
     hits = engine.search(Query(text=question, also=phrases_in(args), limit=MOST_HITS, filter=wanted(args)))
-    doubts = engine.doubts([hit.memory for hit in hits])
+    doubts = engine.conflicts.doubts([hit.memory for hit in hits])
     return replies.recalled(
         hits,
         budget,
@@ -361,7 +362,9 @@ def recent(engine: Engine, args: Body) -> Reply:
         return replies.untidy(engine.tidying.waiting(), engine.now())
     page = engine.list(wanted(args), limit=int(args.get("limit", 10)))
     engine.count_reads(page.memories, used=False)
-    return replies.listed(page.memories, int(args.get("budget", 1_000)), engine.now(), engine.doubts(page.memories))
+    return replies.listed(
+        page.memories, int(args.get("budget", 1_000)), engine.now(), engine.conflicts.doubts(page.memories)
+    )
 
 
 @scrubjay.reads(
@@ -413,7 +416,7 @@ def settle(engine: Engine, args: Body) -> Reply:
     """Say how a newer memory relates to an older one: replaces (the old is outdated and no longer recalled), both_true,
     or same (they say the same; the newer stays). Without arguments: lists the pairs that are still open."""
     if not args:
-        return replies.open_pairs(engine.open_conflicts(limit=10), engine.now())
+        return replies.open_pairs(engine.conflicts.list(limit=10), engine.now())
     for name in ("old", "new", "relation"):
         if name not in args:
             hint = "Give old, new and relation; or nothing, to list the open pairs."
@@ -424,7 +427,7 @@ def settle(engine: Engine, args: Body) -> Reply:
         if relation is not Relation.BOTH_TRUE:
             check_order(*pair, relation)
         try:
-            old, new = engine.relate(old=args["old"], new=args["new"], relation=relation)
+            old, new = engine.conflicts.relate(old=args["old"], new=args["new"], relation=relation)
         except (Conflict, InvalidInput) as error:
             named = pair[error.details.get("memory_id") != pair[0].id]
             if named.superseded_by is not None and pair[0].id != pair[1].id:
@@ -478,7 +481,7 @@ def revise(engine: Engine, args: Body) -> Reply:
         )
     with telling_what_is_forgotten(engine, memory):
         done = engine.revise(memory, reason=reason, **fields)
-    same = engine.same_as(done.memory.id) if "content" in done.fields else {}
+    same = engine.conflicts.same_as(done.memory.id) if "content" in done.fields else {}
     return replies.with_same(replies.revised(done.memory, done.fields, engine.now()), same)
 
 
@@ -511,5 +514,5 @@ def undo(engine: Engine, args: Body) -> Reply:
     """Take back the last change to a memory: that it was forgotten, settled with another or revised. Again: one change
     more."""
     done = engine.curation.undo(args["id"])
-    same = engine.same_as(done.memory.id) if done.what in ("forgotten", "revised") else {}
+    same = engine.conflicts.same_as(done.memory.id) if done.what in ("forgotten", "revised") else {}
     return replies.with_same(replies.undone(done, engine.now()), same)

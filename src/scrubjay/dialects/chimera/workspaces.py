@@ -39,7 +39,8 @@ from scrubjay.dialects.chimera.memories import (
 )
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source, Space
+from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source
+from scrubjay.values.store import Space
 
 WORKSPACE = object_schema(
     {"id": text(), "name": text(), "description": text(), "memory_count": COUNT, "created_at": TIME},
@@ -55,7 +56,7 @@ Description = Annotated[str | None, text(minLength=1, maxLength=MAX_CONTENT)]
 @reads("GET /api/workspaces", "List workspaces", {"workspaces": array(WORKSPACE)})
 def list_workspaces(engine: Engine) -> Any:
     """List the workspaces that you can use."""
-    return [workspace(space) for space in engine.list_spaces()]
+    return [workspace(space) for space in engine.known_spaces.list()]
 
 
 @writes("POST /api/workspaces", "Create a workspace", GIVEN, status=201)
@@ -154,7 +155,7 @@ def get_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
 def update_memory(engine: Engine, args: Body) -> Any:
     """Update a memory's title, content, tags or metadata; its version increases by one, and the earlier one is kept."""
     memory = engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})
-    same = engine.same_as(memory.id).get(memory.id, ()) if "content" in args else ()
+    same = engine.conflicts.same_as(memory.id).get(memory.id, ()) if "content" in args else ()
     told = [f"It says the same as {', '.join(map(spelt, same))}: keep one of them."]
     return {"memory": shown(memory), **({"notices": told} if same else {})}
 

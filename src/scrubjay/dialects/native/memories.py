@@ -6,7 +6,7 @@ None is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any
 
@@ -22,7 +22,9 @@ from scrubjay.engine.lifecycle.curation import Node
 from scrubjay.engine.store.intake import CHANGEABLE as ONE_CHANGEABLE
 from scrubjay.engine.store.intake import TagChange
 from scrubjay.values import memory as values
-from scrubjay.values.memory import Filter, Link, Memory, NewMemory, Order, Query, Relation
+from scrubjay.values.memory import Link, Memory, NewMemory, Relation
+from scrubjay.values.search import Filter, Hit, Order, Query, Verdict
+from scrubjay.values.store import Recall, Topic
 from scrubjay.values.times import parse_time
 
 __all__ = ["native"]
@@ -102,14 +104,14 @@ def recover_memory(engine: Engine, id: Id) -> Any:
     return memory, same_as(engine, memory)
 
 
-def same_as(engine: Engine, memory: Memory) -> list[str]:
-    return engine.same_as(memory.id).get(memory.id, [])
+def same_as(engine: Engine, memory: Memory) -> Sequence[str]:
+    return engine.conflicts.same_as(memory.id).get(memory.id, [])
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-FOUND = {"hits": list[values.Hit], "verdict": values.Verdict, "total": COUNT}
+FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT}
 
 
 @reads("POST /search", "Search with explanation", FOUND, optional=NOTICED)
@@ -157,7 +159,7 @@ def brief(engine: Engine, budget: Annotated[int, {"minimum": LEAST, "maximum": M
     return engine.brief(budget=budget)
 
 
-@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[values.Recall]})
+@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[Recall]})
 def shown_to(engine: Engine, id: Id) -> Any:
     """Who received a memory and when, newest first: for when it turns out to be poisoned or wrong."""
     return engine.shown_to(id)
@@ -250,31 +252,31 @@ def release_memory(engine: Engine, id: Id) -> Any:
 @reads("GET /conflicts", "List open conflicts", {"conflicts": list[values.OpenConflict]})
 def list_conflicts(engine: Engine, limit: Limit = 20, offset: Offset = 0) -> Any:
     """Memories that a newer one may outdate, still unresolved, newest first. Supersede the older, or keep both."""
-    return engine.open_conflicts(limit=limit, offset=offset)
+    return engine.conflicts.list(limit=limit, offset=offset)
 
 
 @revises("POST /conflicts/keep", "Keep both", PAIR)
 def keep_both(engine: Engine, old: Id, new: Id) -> Any:
     """Resolve a conflict: both memories are true."""
-    return engine.settle(old=old, new=new, keep=True)
+    return engine.conflicts.settle(old=old, new=new, keep=True)
 
 
 @revises("POST /conflicts/same", "Say the same", PAIR)
 def mark_same(engine: Engine, old: Id, new: Id) -> Any:
     """Resolve a conflict: both memories say the same, and searches show the newer one."""
-    return engine.relate(old=old, new=new, relation=Relation.SAME)
+    return engine.conflicts.relate(old=old, new=new, relation=Relation.SAME)
 
 
 @revises("POST /conflicts/reopen", "Reopen a conflict", PAIR)
 def reopen_conflict(engine: Engine, old: Id, new: Id) -> Any:
     """Take back how a conflict was resolved: it is open again."""
-    return engine.reopen(old=old, new=new)
+    return engine.conflicts.reopen(old=old, new=new)
 
 
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
-@reads("GET /decisions", "List decision topics", {"topics": list[values.Topic]})
+@reads("GET /decisions", "List decision topics", {"topics": list[Topic]})
 def list_topics(engine: Engine) -> Any:
     """The topics of decisions, the latest first."""
     return engine.decisions.topics()

@@ -22,7 +22,8 @@ from scrubjay.machine.outgoing import without_password
 from scrubjay.machine.suggestions import Suggestion
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.promises.sync import Endpoint, SyncConflict
-from scrubjay.values.memory import Job, Memory, Space, TagCount
+from scrubjay.values.memory import Memory
+from scrubjay.values.store import Job, Space, TagCount
 
 # --- spaces and their contents ---------------------------------------------------------------------------------------
 
@@ -30,7 +31,7 @@ from scrubjay.values.memory import Job, Memory, Space, TagCount
 @reads("GET /spaces", "List spaces", {"spaces": list[Space]})
 def list_spaces(engine: Engine) -> Any:
     """The spaces that the caller may use, with how many memories each has."""
-    return engine.list_spaces()
+    return engine.known_spaces.list()
 
 
 @writes("POST /spaces", "Create a space", {"space": str, "created": bool}, status=201, idempotent=True)
@@ -38,13 +39,13 @@ def create_space(
     engine: Engine, name: Name, description: Annotated[str | None, {"minLength": 1, "maxLength": 10_000}] = None
 ) -> Any:
     """Create a space; an existing one does not change."""
-    return name, engine.create_space(name, description=description)
+    return name, engine.known_spaces.create(name, description=description)
 
 
 @writes("DELETE /spaces/{name}", "Delete an empty space", {"space": Space}, destructive=True)
 def drop_space(engine: Engine, name: Name) -> Any:
     """Delete a space without memories, together with its conversations."""
-    return engine.drop_space(name)
+    return engine.known_spaces.drop(name)
 
 
 FOUND = "Include tags that were found in texts"
@@ -92,14 +93,14 @@ LINES = array({"type": "object"}, minItems=1, maxItems=1000)
 @reads("GET /export", "Export", LINE, streams=Pieces.LINES)
 def export(engine: Engine) -> Any:
     """Every memory of a space and the links between them, as JSON lines for `import`."""
-    return Stream(engine.export(), Pieces.LINES)
+    return Stream(engine.transfer.export(), Pieces.LINES)
 
 
 @writes("POST /import", "Import", Imported)
 def import_(engine: Engine, lines: Annotated[Any, LINES]) -> Any:
     """Import lines of an export or a list, at most a thousand per call. What is already here, by id or by text and
     time, is left unchanged and counted in `already_here`."""
-    return engine.import_from(lines)
+    return engine.transfer.import_from(lines)
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ SuggestionId = Annotated[str, SUGGESTION]
 @reads("GET /suggestions", "List suggestions", {"suggestions": list[Suggestion]}, reach=LOCAL)
 def list_suggestions(engine: Engine) -> Any:
     """What this machine's hooks suggest to remember, newest first. None of it is a memory before it is accepted."""
-    return engine.suggestions()
+    return engine.suggestions.list()
 
 
 @writes("POST /suggestions/{id}/accept", "Accept a suggestion", {"memory": Memory}, reach=LOCAL)
@@ -147,13 +148,13 @@ def accept_suggestion(
     text: Annotated[str | None, {"minLength": 1}, "What to store instead of its own words"] = None,
 ) -> Any:
     """Store what was suggested as a memory; the suggestion is gone then."""
-    return engine.accept_suggestion(id, text).memory
+    return engine.suggestions.accept(id, text).memory
 
 
 @writes("DELETE /suggestions/{id}", "Drop a suggestion", {"dropped": SUGGESTION}, destructive=True, reach=LOCAL)
 def drop_suggestion(engine: Engine, id: SuggestionId) -> Any:
     """Drop a suggestion for good."""
-    engine.drop_suggestion(id)
+    engine.suggestions.drop(id)
     return id
 
 
@@ -163,7 +164,7 @@ def drop_suggestion(engine: Engine, id: SuggestionId) -> Any:
 @reads("GET /duplicates", "List duplicates", {"duplicates": list[DuplicatePair]})
 def list_duplicates(engine: Engine, limit: Limit = 20) -> Any:
     """Pairs of memories with the same words; spelling, case and punctuation may differ."""
-    return islice(engine.duplicates(), limit)
+    return islice(engine.conflicts.duplicates(), limit)
 
 
 @writes("POST /stores/{name}/reindex", "Reindex a store", {"indexed": Indexed}, idempotent=True, reach=LOCAL)
@@ -178,7 +179,7 @@ def reindex_store(engine: Engine, name: Name) -> Any:
 @reads("GET /check", "Check the store", {"checkup": Checkup}, reach=LOCAL)
 def check(engine: Engine, deep: Annotated[bool, "Read every page and text, and compare hashes"] = False) -> Any:
     """Look for damage, and count memories, words and vectors."""
-    return engine.check(deep=deep)
+    return engine.upkeep.check(deep=deep)
 
 
 @writes("POST /backup", "Back up", {"job": Job}, status=202, reach=LOCAL)
@@ -186,13 +187,13 @@ def backup(
     engine: Engine, file: Annotated[str, {"minLength": 1, "maxLength": 4000}, "A new file on the server"]
 ) -> Any:
     """Copy the whole store, every space of it, to a new file; runs as a job, while others keep writing."""
-    return engine.upkeep.backup(file)
+    return engine.upkeep.start_backup(file)
 
 
 @writes("POST /reembed", "Rebuild all vectors", {"job": Job}, status=202, idempotent=True, reach=LOCAL)
 def reembed(engine: Engine) -> Any:
     """Rebuild every vector with the configured model; runs as a job. Searches use words only until it is done."""
-    return engine.upkeep.reembed()
+    return engine.upkeep.start_reembed()
 
 
 @writes("POST /tidy", "Write phrases", {"job": Job}, status=202, idempotent=True, reach=LOCAL)
@@ -204,7 +205,7 @@ def tidy(engine: Engine) -> Any:
 @writes("POST /rebuild", "Rebuild indexes", {"job": Job}, status=202, idempotent=True, reach=LOCAL)
 def rebuild(engine: Engine) -> Any:
     """Rebuild the word index, missing vectors and the vector index; runs as a job."""
-    return engine.upkeep.rebuild()
+    return engine.upkeep.start_rebuild()
 
 
 # --- sync ------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from scrubjay.dialects.system.memories import (
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
 from scrubjay.engine.archive.restoring import BroughtBack, LeftAway, Mode, Restored
 from scrubjay.errors import ArchiveDamaged, InvalidInput
-from scrubjay.values.memory import Category, JobStatus, Tier
+from scrubjay.values.memory import Category, Tier
+from scrubjay.values.store import JobStatus
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def restore_memory(engine: Engine, args: Body) -> Body:
         reason=args.get("reason"),
         background=args.get("priority") == "low",
     )
-    return restored(done, engine.same_as(*(one.memory for one in done.memories)))
+    return restored(done, engine.conflicts.same_as(*(one.memory for one in done.memories)))
 
 
 def restored(done: Restored, same: Mapping[str, Sequence[str]] | None = None) -> Body:
@@ -224,7 +225,7 @@ def former(engine: Engine, args: Body) -> Body:
         milliseconds=round((perf_counter() - begun) * 1000),
     )
     done = Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,))
-    return restored(done, engine.same_as(memory.id))
+    return restored(done, engine.conflicts.same_as(memory.id))
 
 
 def only_one(args: Body, *names: str) -> None:

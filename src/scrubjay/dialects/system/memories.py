@@ -40,22 +40,8 @@ from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange
 from scrubjay.errors import Duplicate, Error, InvalidInput
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import (
-    AccessLevel,
-    Category,
-    Decay,
-    Filter,
-    Hit,
-    Memory,
-    NewMemory,
-    Order,
-    Query,
-    Source,
-    State,
-    Status,
-    Verdict,
-    Weights,
-)
+from scrubjay.values.memory import AccessLevel, Category, Memory, NewMemory, Source, State, Status
+from scrubjay.values.search import Decay, Filter, Hit, Order, Query, Verdict, Weights
 from scrubjay.values.times import iso, parse_time, utc_now
 
 if TYPE_CHECKING:
@@ -450,7 +436,9 @@ def update_memory(engine: Engine, args: Body) -> Body:
         **present(
             previous_version_id=revised.previous,
             expires_at=revised.memory.expires_at,
-            same_as=engine.same_as(revised.memory.id).get(revised.memory.id) if "content" in revised.fields else None,
+            same_as=engine.conflicts.same_as(revised.memory.id).get(revised.memory.id)
+            if "content" in revised.fields
+            else None,
         ),
     )
 

@@ -9,7 +9,9 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.text.letters import slug
-from scrubjay.values.memory import AT_HAND, Filter, NewMemory, Page, Query, Space, Stored
+from scrubjay.values.memory import AT_HAND, NewMemory, Stored
+from scrubjay.values.search import Filter, Page, Query
+from scrubjay.values.store import Space
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -49,15 +51,15 @@ class Workspaces:
 
     def get(self, workspace: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
-        return self._engine.space(self.named(workspace))
+        return self._engine.known_spaces.get(self.named(workspace))
 
     def describe(self, workspace: str, *, name: str | None = None, description: str | None = None) -> Space:
         """Change what a workspace is called; its id stays."""
-        return self._engine.describe_space(self.named(workspace), title=name, description=description)
+        return self._engine.known_spaces.describe(self.named(workspace), title=name, description=description)
 
     def delete(self, workspace: str) -> Space:
         """:raises Conflict: if it holds memories"""
-        return self._engine.drop_space(self.named(workspace))
+        return self._engine.known_spaces.drop(self.named(workspace))
 
     def memories(
         self,

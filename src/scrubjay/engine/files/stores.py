@@ -41,8 +41,8 @@ from scrubjay.folders.registry import Registered, Registry
 from scrubjay.machine.paths import expanded
 from scrubjay.stores.promises.files import File
 from scrubjay.text.letters import is_blank
+from scrubjay.values.callers import DEFAULT_SPACE, Provenance, Role
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import DEFAULT_SPACE, Provenance, Role
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -144,7 +144,7 @@ class Folders:
 
     def list(self) -> list[StoreInfo]:
         """The stores that the caller may see, by name."""
-        spaces = {space.name: space for space in self._engine.list_spaces()}
+        spaces = {space.name: space for space in self._engine.known_spaces.list()}
         stores = {} if self._registry is None else self._registry.stores()
         project = None if self._registry is None else self._registry.project()
         waiting = self._records.files.waiting()

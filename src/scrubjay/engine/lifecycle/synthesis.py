@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 from scrubjay.errors import EmbeddingError
 from scrubjay.text.reading import Text, read
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Memory, Prompt
+from scrubjay.values.memory import Memory
+from scrubjay.values.store import Prompt
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:

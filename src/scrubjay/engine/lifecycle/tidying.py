@@ -13,7 +13,9 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, InvalidInput, Locked, NotFound, SynthesisFailed, Unprocessable
 from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import MAX_PHRASE, Filter, Job, Memory, OpenConflict, Prompt
+from scrubjay.values.memory import MAX_PHRASE, Memory, OpenConflict
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Job, Prompt
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -57,7 +59,7 @@ class Tidying:
     def waiting(self) -> Untidy:
         """Memories without phrases and open conflicts, for the calling model to work through."""
         page = self._engine.list(UNPHRASED, limit=AT_ONCE, counted=True)
-        conflicts = self._engine.open_conflicts(limit=ASKED)
+        conflicts = self._engine.conflicts.list(limit=ASKED)
         return Untidy(memories=page.memories, total=page.total or 0, conflicts=conflicts)
 
     def start(self) -> Job:

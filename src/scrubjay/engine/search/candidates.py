@@ -10,17 +10,17 @@ from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.words import query_words
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import (
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import (
     NO_GLIMPSES,
-    Audience,
     Candidates,
     Explanation,
     Filter,
     Hit,
     Hits,
     Match,
-    Memory,
     Period,
     Query,
     Verdict,

@@ -27,7 +27,8 @@ from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
 from scrubjay.text.tokens import WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words
-from scrubjay.values.memory import (
+from scrubjay.values.memory import Link, LinkKind, Memory
+from scrubjay.values.search import (
     Candidates,
     Column,
     Decay,
@@ -35,10 +36,7 @@ from scrubjay.values.memory import (
     Factors,
     Glimpses,
     Hit,
-    Link,
-    LinkKind,
     Match,
-    Memory,
     Period,
     Query,
     Weights,

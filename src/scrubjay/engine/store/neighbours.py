@@ -10,8 +10,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, NotFound
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, Memory, NewMemory, Sketch
+from scrubjay.values.memory import Category, Kind, LinkKind, Memory, NewMemory, Sketch
+from scrubjay.values.search import Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -22,7 +22,7 @@ from scrubjay.errors import Error, RateLimited
 from scrubjay.servers.http.credentials import Credentials, Proven
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS, OpenStreams
 from scrubjay.servers.http.rate_limits import Limits, rate_of
-from scrubjay.values.memory import Caller
+from scrubjay.values.callers import Caller
 
 # Health, readiness, signing in, and the page's files. Everything else needs a caller.
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/sign-in"})
@@ -77,7 +77,7 @@ class Admission:
         if not named:
             return proven, bound
         for_all = bound.bound_to(spaces=named, only=bound.only)  # all names are checked, the first is used
-        bound.check_spaces(for_all.spaces)
+        bound.known_spaces.check(for_all.spaces)
         return proven, for_all.bound_to(spaces=named[:1], only=bound.only)
 
 
