@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrubjay.values.access import Audience, Scope, Sight
 
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.index import VectorIndex
+from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory
 from scrubjay.values.search import Candidates, Filter
