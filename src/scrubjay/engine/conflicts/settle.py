@@ -41,6 +41,11 @@ class Conflicts:
         reads, now = self._engine.records, self._engine.now()
         return _pairs(reads, audience, reads.history.open_conflicts(audience, now=now, limit=limit, offset=offset))
 
+    def count(self) -> int:
+        """How many memories a newer one may outdate, not resolved yet."""
+        reads = self._engine.records
+        return reads.history.count_open_conflicts(self._engine.audience(Filter()), now=self._engine.now())
+
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
         """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
         reads, now = self._engine.records, self._engine.now()
@@ -98,7 +103,7 @@ class Conflicts:
 
     def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
-        return duplicates.found(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
+        return duplicates.find_duplicates(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
 
 
 def pairs_of(reads: Reads, audience: Audience, newer: Sequence[Memory], *, now: datetime) -> Sequence[OpenConflict]:
