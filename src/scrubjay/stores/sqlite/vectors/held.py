@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,8 @@ from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite.filters import of_dimension
 from scrubjay.stores.sqlite.vectors.blobs import matrix, read_into
 
-CHUNK = 4_096
+CHUNK = 512  # rows; what is only read on the way takes room, in every window of an editor
+FEW_PAGES = -1024  # KiB that SQLite keeps of what is read once, as vectors are
 NOBODY = 0  # whose row it is: no memory's any more
 
 Ints = NDArray[np.int64]
@@ -52,14 +53,24 @@ class Held:
             """,
             (self.change, self.model),
         )
-        for memories, blobs in chunks(rows):
-            end = self._count + len(memories)
-            if end > len(self._memories):
-                return False
-            self._memories[self._count : end] = memories
-            read_into(self._vectors[self._count : end], blobs)
-            self._count = end
+        usual = con.pragma("cache_size")
+        con.pragma("cache_size", usual if self._count else FEW_PAGES)
+        try:
+            fits = all(map(self._append, chunks(rows)))
+        finally:
+            con.pragma("cache_size", usual)
         self.change = change
+        return fits
+
+    def _append(self, chunk: tuple[Sequence[int], Sequence[bytes]]) -> bool:
+        """Whether they fit."""
+        memories, blobs = chunk
+        end = self._count + len(memories)
+        if end > len(self._memories):
+            return False
+        self._memories[self._count : end] = memories
+        read_into(self._vectors[self._count : end], blobs)
+        self._count = end
         return True
 
     def compared(self, vector: Vector) -> Compared:
