@@ -81,7 +81,7 @@ def denies_just_that(denying: str, affirming: str) -> bool:
     )
 
 
-def affirms_what_is_denied(affirming: str, denying: str) -> bool:
+def affirms_denied_thing(affirming: str, denying: str) -> bool:
     """Whether a text says all that the other denies: "was diagnosed with a peanut allergy" after "is not allergic to
     peanuts"."""
     what = set(denied_stems(denying))

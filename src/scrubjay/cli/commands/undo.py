@@ -6,9 +6,9 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.commands.forget import undo_bulk
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import safe, show, tell_same
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.memory import Undone
 
 
@@ -22,7 +22,7 @@ from scrubjay.values.memory import Undone
 )
 @click.argument("id")
 @click.pass_obj
-def undo(session: Session, id: str) -> None:
+def undo(session: CommandSession, id: str) -> None:
     """Take back the last change to a memory.
 
     That it was forgotten, outdated by another, settled with another as both true, or updated; its history loses
@@ -34,7 +34,7 @@ def undo(session: Session, id: str) -> None:
     if id.startswith("deed_"):
         return undo_bulk(session, id)
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
-        done = engine.curation.undo(meant(engine, id, session))
+        done = engine.curation.undo(resolve_id(engine, id, session))
         same = engine.conflicts.same_as(done.memory.id)
     value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
     show(value, safe(sentence(done)), session)
