@@ -23,6 +23,7 @@ from scrubjay.engine.conflicts.differences import (
     probabilities,
     probability,
     restates,
+    told_otherwise,
 )
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
@@ -92,6 +93,8 @@ class Judge:
             return []
         said = read(new.text)
         rarity = reads.rarity(sorted(said.words), audience)
+        if new.context.conversation_id is not None:
+            return turned(new.text, olds, neighbours, rarity)
         nearest = max(neighbours.near(old.id) for old in olds)
         found, told = [], [read(old.text) for old in olds]
         seen = [
@@ -143,6 +146,18 @@ class Judge:
             self._attributes = Attributes(self._embedding.embedder)
         profiles = self._attributes.profiles([vector, *others])
         return same_kinds(profiles[1:], profiles[0])
+
+
+def turned(new: str, olds: Sequence[Sketch], neighbours: Neighbours, rarity: Mapping[str, float]) -> list[Judged]:
+    """What a turn of a conversation tells otherwise, the likeliest first: of the same words, the nearer."""
+    scores = {old.id: told_otherwise(old.text, new, rarity) for old in olds}
+    short = {old.id for old in olds if max(len(old.text), len(new)) <= READ}
+    likeliest = sorted(scores, key=lambda old: -scores[old] - neighbours.near(old) / 2)
+    return [
+        Judged(old, min(scores[old], 1.0), scores[old] >= SURE and old in short)
+        for old in likeliest
+        if scores[old] >= CANDIDATE
+    ]
 
 
 def is_earlier(old: Sketch | Memory, new: Memory) -> bool:

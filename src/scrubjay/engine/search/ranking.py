@@ -205,7 +205,7 @@ def rank(
     plain_sum = query.weights is not None and query.weights.order
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
-        found = second_look(found, glimpses, query.text, periods, passages)
+        found = second_look(found, glimpses, query, periods, passages)
         found.chances = chances_of(found, reworded=bool(query.also))
         if current:
             found = newer_first(found, glimpses, query.text, vectors_of)
@@ -265,7 +265,7 @@ TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
 def second_look(
-    found: Ranked, glimpses: Glimpses, question: str, periods: Sequence[Period], passages: Mapping[str, float]
+    found: Ranked, glimpses: Glimpses, query: Query, periods: Sequence[Period], passages: Mapping[str, float]
 ) -> Ranked:
     """The candidates rescored, best first; those without a glimpse keep their score. `passages` say of long notes what
     their best passage holds of the question."""
@@ -292,12 +292,12 @@ def second_look(
             held *= np.minimum(doublings / FULLY_READ, 1.0)
             more = np.maximum(held - word_scores, 0.0)
             boosts["passage"] = np.where(embedded, 1 - MEANING, 1.0) * more
-    if alone.any():
+    if alone.any() and not query.also:  # other wordings have other words
         leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if not alone.all():  # who said it
-        asked = {word.lower() for word in query_words(question)}
+        asked = {word.lower() for word in query_words(query.text)}
         begins = [not asked.isdisjoint(words_of(opening)[:1]) for opening in glimpses.opening]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
     scores = scores + sum(boosts.values())
