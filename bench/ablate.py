@@ -32,7 +32,8 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.settings import load
 from scrubjay.text import names
-from scrubjay.values.memory import Link, Query
+from scrubjay.values.memory import Link
+from scrubjay.values.search import Query
 
 CHATS = ("locomo", "longmemeval_pool", "beam_100k")
 ROUNDS = 2_000
@@ -220,7 +221,7 @@ def rules() -> Rules:
 def reading_once() -> Iterator[None]:
     """What is read of a text is remembered: the same texts are ranked for every rule."""
     with ExitStack() as stack:
-        for whose, some in ((ranking, ("pieces", "heading", "looks_english", "words_of")), (names, OF_NAMES)):
+        for whose, some in ((ranking, ("pieces", "heading", "is_english", "words_of")), (names, OF_NAMES)):
             for name in some:
                 stack.enter_context(patch.object(whose, name, cache(getattr(whose, name))))
         yield

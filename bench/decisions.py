@@ -20,7 +20,8 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter, Query, State
+from scrubjay.values.memory import State
+from scrubjay.values.search import Filter, Query
 from scrubjay.wiring import open_embedder
 
 HOSTILE = {

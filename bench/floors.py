@@ -28,7 +28,7 @@ from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.settings import load
-from scrubjay.values.words import query_words
+from scrubjay.text.words import query_words
 
 NEIGHBOURS = 200  # candidates of a search, as the engine takes from each side
 CANDIDATES = 30  # of a store

@@ -57,8 +57,10 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import matrix as as_matrix
 from scrubjay.stores.sqlite.vectors.large import LOOKED_THROUGH
-from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, NewMemory, Query, Scope, Sight
-from scrubjay.values.words import query_words
+from scrubjay.text.words import query_words
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, NewMemory
+from scrubjay.values.search import Filter, Query
 
 Verdict = TypeVar("Verdict")
 

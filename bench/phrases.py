@@ -29,7 +29,7 @@ import scrubjay
 from bench.cached import remembering
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search.verdict import WEAK
-from scrubjay.values.memory import Verdict
+from scrubjay.values.search import Verdict
 
 TRAINING = Path(training_worlds.__file__).parent
 LOOKED_AT = 10  # hits of a question

@@ -47,10 +47,12 @@ from scrubjay.stores.postgres.copying import PostgresCopy
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.values import vector_bytes
 from scrubjay.stores.sqlite.sql import row_of
-from scrubjay.stores.tables.stems import stems
-from scrubjay.values.memory import AccessLevel, Audience, Caller, Category, Context, Filter, Query, Scope, Sight, Status
+from scrubjay.text.stems import stems
+from scrubjay.text.words import query_words
+from scrubjay.values.callers import Audience, Caller, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Status
+from scrubjay.values.search import Filter, Query
 from scrubjay.values.times import milliseconds
-from scrubjay.values.words import query_words
 
 DIMENSION = 384
 LAST_DAY = suite.NOW + timedelta(days=68)

@@ -34,7 +34,7 @@ from bench.large import MixedEmbedder, filled
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Query
+from scrubjay.values.search import Query
 
 ROOT = str(Path(scrubjay.__file__).parent)
 ROUNDS = 300

@@ -31,7 +31,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import vec1
-from scrubjay.values.memory import Query
+from scrubjay.values.search import Query
 
 ROUNDS = 100
 WARM_UP = 20

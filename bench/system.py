@@ -26,7 +26,8 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.statistics import Granularity, StatsQuery
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Category, Filter, NewMemory, Order, Query, Weights
+from scrubjay.values.memory import AccessLevel, Category, NewMemory
+from scrubjay.values.search import Filter, Order, Query, Weights
 
 ROUNDS = 15
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.cached import CachedEmbedder
 from scrubjay.engine.conflicts.duplicates import same_said
-from scrubjay.values.words import query_words
+from scrubjay.text.words import query_words
 
 
 def run(pairs: Sequence[Any], embedder: CachedEmbedder, metrics: ModuleType) -> dict[str, Any]:

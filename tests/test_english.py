@@ -12,9 +12,9 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 # Strings there are words to look for and sentences to compare with, not sentences of ours.
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
-    for file in ("engine/conflicts/fact_kinds", "engine/conflicts/reading", "engine/store/categories",
+    for file in ("engine/conflicts/fact_kinds", "text/reading", "engine/store/categories",
                  "engine/store/enrichment", "engine/trust", "text/denials", "text/events", "text/secrets",
-                 "text/tokens", "values/wording", "values/words")
+                 "text/tokens", "text/wording", "text/words")
 }  # fmt: skip
 
 # What is found, and what to write instead.

@@ -14,7 +14,8 @@ import pytest
 from scrubjay.dialects.cortex import cortex
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import AccessLevel, Caller, NewMemory, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, NewMemory
 from tests.conftest import Clock
 from tests.servers.samples import sample
 

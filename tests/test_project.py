@@ -17,6 +17,8 @@ import yaml
 
 import scrubjay
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))

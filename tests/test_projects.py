@@ -8,8 +8,10 @@ import pytest
 
 from scrubjay.machine.projects import project_space
 from scrubjay.settings import Settings
-from scrubjay.values.letters import slug
+from scrubjay.text.letters import slug
 from scrubjay.wiring import current_space, here
+
+pytestmark = pytest.mark.process
 
 
 def git(folder, *arguments):

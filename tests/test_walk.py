@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from bench import walk
 
+pytestmark = pytest.mark.process
+
 MOST_SEARCH, MOST_STORE, MOST_STDIO = 25, 33, 43  # files
 MOST_REENTRIES = 15
 

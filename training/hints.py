@@ -25,9 +25,9 @@ from scrubjay.embedders.base import Vector
 from scrubjay.engine.conflicts import differences, weights
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.judge import FAR_BEHIND
-from scrubjay.engine.conflicts.reading import read
 from scrubjay.engine.store.neighbours import MOST, NEAR
-from scrubjay.values.words import rarity_of
+from scrubjay.text.reading import read
+from scrubjay.text.words import rarity_of
 from training.folds import keep
 from training.pairs import Store, nearest, open_embedder, stores, vectors_of
 

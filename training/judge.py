@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from scrubjay.embedders.base import Vector
 from scrubjay.engine.conflicts import differences
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.engine.conflicts.reading import read
 from scrubjay.engine.conflicts.weights import SURE
-from scrubjay.values.words import rarity_of
+from scrubjay.text.reading import read
+from scrubjay.text.words import rarity_of
 from training.pairs import BUILD, OUTDATES, Pair, Store, nearest, open_embedder, stores, vectors_of
 
 NEAREST = 8

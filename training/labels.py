@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import verdict
 from scrubjay.engine.search.candidates import find
-from scrubjay.values.memory import Filter, Query
+from scrubjay.values.search import Filter, Query
 
 FACTS = ("meaning", "words", "above")
 FOLDS = 8

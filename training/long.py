@@ -24,7 +24,7 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import candidates
 from scrubjay.settings import load
-from scrubjay.values.memory import Filter, Query
+from scrubjay.values.search import Filter, Query
 from training import newer, questions, worlds
 
 FOLDER = Path(__file__).parent / "long"

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 import scrubjay
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import candidates, ranking
-from scrubjay.values.memory import Filter, Query
-from scrubjay.values.pronouns import words_of
+from scrubjay.text.tokens import words_of
+from scrubjay.values.search import Filter, Query
 from training import questions, worlds
 from training.folds import keep
 from training.pairs import EVERYDAY

@@ -21,61 +21,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "open": "scrubjay.wiring",
-    "Engine": "scrubjay.engine.engine",
-    **dict.fromkeys(
-        (
-            "AccessLevel",
-            "Caller",
-            "Category",
-            "Context",
-            "Event",
-            "Explanation",
-            "Filter",
-            "Hit",
-            "Hits",
-            "Kind",
-            "Link",
-            "LinkKind",
-            "Memory",
-            "NewMemory",
-            "Order",
-            "Page",
-            "Provenance",
-            "Query",
-            "Recall",
-            "Role",
-            "Source",
-            "Space",
-            "State",
-            "Status",
-            "Stored",
-            "Verdict",
-            "Version",
-        ),
-        "scrubjay.values.memory",
-    ),
-    **dict.fromkeys(
-        (
-            "Conflict",
-            "Duplicate",
-            "EmbeddingError",
-            "Error",
-            "Forbidden",
-            "InvalidInput",
-            "ModelMissing",
-            "NotFound",
-            "SpaceNotFound",
-            "StorageBusy",
-            "StorageDamaged",
-            "StorageError",
-            "StorageFull",
-            "StorageTooNew",
-        ),
-        "scrubjay.errors",
-    ),
+_NAMES = {
+    "scrubjay.wiring": "open",
+    "scrubjay.engine.engine": "Engine",
+    "scrubjay.values.callers": "Caller Provenance Role",
+    "scrubjay.values.memory": "AccessLevel Category Context Kind Link LinkKind Memory NewMemory Source State Status "
+    "Stored Version",
+    "scrubjay.values.search": "Explanation Filter Hit Hits Order Page Query Verdict",
+    "scrubjay.values.store": "Event Recall Space",
+    "scrubjay.errors": "Conflict Duplicate EmbeddingError Error Forbidden InvalidInput ModelMissing NotFound "
+    "SpaceNotFound StorageBusy StorageDamaged StorageError StorageFull StorageTooNew",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *sorted(_HOMES)]
 

@@ -16,7 +16,7 @@ from scrubjay.machine.paths import SQLITE, full_path, store_address
 from scrubjay.machine.projects import project_space, project_store
 from scrubjay.machine.suggestions import Suggestions
 from scrubjay.settings import AUTO, DATABASE, Settings, load
-from scrubjay.values.memory import DEFAULT_SPACE, Caller
+from scrubjay.values.callers import DEFAULT_SPACE, Caller
 from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scrubjay.stores.sqlite import copying as sqlite_copying
     from scrubjay.stores.sqlite import salvage
     from scrubjay.stores.sqlite import store as sqlite_store
-    from scrubjay.values.memory import Prompt
+    from scrubjay.values.store import Prompt
 else:
     archives, openai, registry = modules("scrubjay", "archives.folder providers.openai folders.registry")
     catalogue, download, hashing, lenders, models, remote = modules(

@@ -18,7 +18,7 @@ from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.sites import client_of
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 def test_a_store_moves_to_postgresql_and_back(call, stored, home, tmp_path, postgres_store, environment):

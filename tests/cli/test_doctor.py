@@ -21,6 +21,8 @@ from scrubjay.settings import load
 from scrubjay.stores.sqlite.vectors.blobs import as_floats
 from tests.embedders.test_remote import Server
 
+pytestmark = pytest.mark.process
+
 
 def findings(done):
     return {one["check"]: one for one in done.json["findings"]}

@@ -14,6 +14,8 @@ import pytest
 
 from tests.embedders.test_remote import Server
 
+pytestmark = pytest.mark.process
+
 COMMANDS_BY_ID = (["show"], ["history"], ["update", "--title", "t"], ["forget"], ["forget", "--hard", "--yes"],
                   ["forget", "--undo"], ["undo"], ["supersede", "mem_000000000000"])  # fmt: skip
 

@@ -13,6 +13,8 @@ from scrubjay.cli.command import Examples
 from scrubjay.cli.main import COMMANDS, main
 from scrubjay.cli.session import Session
 
+pytestmark = pytest.mark.process
+
 
 def walk(command=main, path=()):
     """Every command and its path, down to the last."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
+from contextlib import closing
 
 import pytest
 
 from scrubjay.embedders import catalogue
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.embedders.lending import Lending
+from scrubjay.engine.parts import engine_on
+from scrubjay.hooks.listening import listen
 from scrubjay.settings import Settings, load
+from tests.conftest import sqlite_store
 
 ARCTIC = {"SCRUBJAY_EMBEDDER": "arctic-embed-s"}
 
@@ -43,7 +50,7 @@ def test_a_pull_does_not_show_a_total_that_it_does_not_know(terminal):
 def test_the_commands_for_models_are_explained_in_whole_sentences(call):
     listed = call("model", "--help").out.partition("Commands:")[2].partition("Options of all")[0]
 
-    assert listed.count(".") == 3
+    assert listed.count(".") == 4
 
 
 def test_files_that_are_not_the_model_are_refused(run, tmp_path):
@@ -74,6 +81,25 @@ def test_models_are_listed(call):
     assert shown["arctic-embed-s"]["dimension"] == 384
     assert not shown["arctic-embed-s"]["here"]
     assert "all-minilm-l6-v2" in call("model", "list").out
+
+
+def test_who_lends_a_model_is_told(call, home):
+    home.mkdir(mode=0o700)
+    nobody = call("model", "status")
+    lending = Lending(home)
+    with closing(engine_on(sqlite_store(home / "memories.db"), None, lending=lending)) as jay:
+        stop = listen(load(home=home), jay, lambda: "an editor")
+        lending.shared(HashingEmbedder()).load()
+        shown, [one] = call("model", "status"), call("model", "status", "--json").json
+        told = [finding for finding in call("doctor", "--json").json["findings"] if finding["check"] == "lending"]
+        stop()
+
+    assert (nobody.out, "No process" in nobody.err) == ("", True)
+    assert one.keys() == {"process", "client", "model", "since", "askers", "texts_per_second"}
+    assert (one["process"], one["client"], one["model"]) == (os.getpid(), "an editor", "hashing")
+    assert f"{os.getpid()}\tan editor\thashing\t" in shown.out
+    assert f"an editor (process {os.getpid()}) lends hashing since" in told[0]["found"]
+    assert "0 askers, 0.00 texts a second" in told[0]["found"]
 
 
 @pytest.mark.parametrize("embedder", ["none", "hashing", "remote"])

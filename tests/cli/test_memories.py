@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 
 def test_what_one_process_stores_another_finds(run):
     id = run("store", "User moved to Austin", "--tag", "home").out.strip()

@@ -10,6 +10,8 @@ import pytest
 
 from tests.servers.peer import Peer
 
+pytestmark = pytest.mark.process
+
 FACT = "The demo runs on port 8080"
 QUESTION = "Which port does the demo run on?"
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.process
+
 HEAVY = {"numpy", "onnxruntime", "rich", "mcp", "jsonschema_rs", "starlette", "uvicorn", "pydantic", "orjson", "httpx"}
 LOADED = """
 import sys

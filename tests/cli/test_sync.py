@@ -10,9 +10,11 @@ import scrubjay
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.servers.sites import running
 from tests.sync.lines import site_of
+
+pytestmark = pytest.mark.process
 
 
 def changed_on_both_sides(call, file) -> str:

@@ -18,6 +18,8 @@ from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
 from scrubjay.clients.guidance import END, START
 from scrubjay.clients.trial import connected
 
+pytestmark = pytest.mark.process
+
 COMMENTED = """\
 {
   // my own settings

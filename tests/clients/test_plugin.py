@@ -14,6 +14,8 @@ from scrubjay.clients.catalogue import CLAUDE_EVENTS
 from scrubjay.clients.guidance import skill
 from scrubjay.hooks.run import MOMENTS
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "src" / "scrubjay" / "clients" / "plugin"
 

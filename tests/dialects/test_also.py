@@ -11,7 +11,7 @@ import pytest
 from scrubjay.dialects.base import PHRASES, WORDINGS
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.calls import offered
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 
 BOAT = "The Ottilie is moored at pier four"
 ALSO = ["where is the sailing boat?", "berth"]

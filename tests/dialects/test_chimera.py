@@ -14,9 +14,14 @@ from scrubjay.dialects.system.memories import system
 from scrubjay.errors import InvalidInput
 from scrubjay.providers.openai import OpenAiProvider
 from scrubjay.servers.http.app import build_app
-from scrubjay.values.memory import Caller, Conversation, Filter, NewMemory, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import NewMemory
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Conversation
 from tests.providers.provider_site import providing
 from tests.servers.sites import client_of
+
+pytestmark = pytest.mark.process
 
 FENCE = "=== Injected Context ==="
 END = "=== End Context ==="

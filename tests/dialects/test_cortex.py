@@ -16,7 +16,8 @@ from scrubjay.errors import SectionNotFound
 from scrubjay.folders.paths import to_slug
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Caller, Provenance, Role
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import AccessLevel
 from scrubjay.values.times import iso
 
 SEVEN = {

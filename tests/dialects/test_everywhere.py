@@ -8,7 +8,8 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.lifecycle.bulk import Bulk
 from scrubjay.engine.reminder import reminded
 from scrubjay.errors import NotFound
-from scrubjay.values.memory import Caller, Filter, Query, Role, Verdict
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.search import Filter, Query, Verdict
 
 FACT = "The demo runs on port 8080"
 QUESTION = "Which port does the demo run on?"

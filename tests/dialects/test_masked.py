@@ -16,7 +16,8 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Unprocessable
 from scrubjay.folders.registry import Registry
-from scrubjay.values.memory import Filter, Provenance
+from scrubjay.values.callers import Provenance
+from scrubjay.values.search import Filter
 from scrubjay.wiring import open_peer
 from tests.conftest import sqlite_store
 from tests.text.secret_forms import made

@@ -16,10 +16,12 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Forbidden, NotFound
 from scrubjay.servers.http.app import build_app
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Caller, Provenance, Role
+from scrubjay.values.callers import Caller, Provenance, Role
 from scrubjay.wiring import open_peer
 from tests.conflict import open_conflict
 from tests.servers.sites import client_of
+
+pytestmark = pytest.mark.process
 
 
 class Site:

@@ -12,6 +12,8 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def http(jay):

@@ -13,7 +13,7 @@ from scrubjay.dialects.table import DEFAULT, DIALECTS, find
 from scrubjay.dialects.validation import Checker
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.servers.stdio.manifest import sheet_of
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 
 scrubjay = find("scrubjay")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scrubjay.md"

@@ -13,7 +13,7 @@ from scrubjay.dialects.memento import memento
 from scrubjay.dialects.system.memories import system
 from scrubjay.dialects.validation import Checker
 from scrubjay.errors import NotFound
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.times import iso
 
 

@@ -12,7 +12,7 @@ from scrubjay.dialects.system.memories import system
 from scrubjay.dialects.validation import Checker
 from scrubjay.engine.holding import holding
 from scrubjay.errors import StorageError, StorageFull, SynthesisFailed
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.times import iso
 from tests.dialects.test_system import ids, ok, recalled, refused, stored
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrubjay.engine import jobs
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 from tests.dialects.test_system import ok, refused
 
 

@@ -10,7 +10,7 @@ from scrubjay.dialects.validation import Checker
 from scrubjay.engine.sync import run
 from scrubjay.engine.sync.run import LEASE
 from scrubjay.errors import StorageError
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.times import parse_time
 from tests.dialects.test_system import ok, refused, stored
 from tests.sync.conftest import drive, jay, open_engine  # noqa: F401 -- two stores instead of one

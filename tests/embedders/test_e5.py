@@ -13,6 +13,8 @@ from scrubjay.embedders.networks import open_network
 from scrubjay.errors import EmbeddingError
 from tests.embedders.embedder_contract import EmbedderContract
 
+pytestmark = pytest.mark.model
+
 E5 = find("multilingual-e5-small")
 
 # What ten memories say, and a question about each in another language.

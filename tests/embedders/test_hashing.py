@@ -6,6 +6,8 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from tests.embedders.embedder_contract import EmbedderContract
 
+pytestmark = pytest.mark.process
+
 
 class TestHashingEmbedder(EmbedderContract):
     @pytest.fixture

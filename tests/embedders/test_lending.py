@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import socket
 import threading
@@ -13,15 +15,16 @@ import pytest
 from scrubjay.embedders import lending as lending_module
 from scrubjay.embedders.base import NotLoaded
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.embedders.lending import IDLE_SECONDS, Lending, Turns, lenders_of
+from scrubjay.embedders.lending import IDLE_SECONDS, MANY, MINUTE, Lending, Turns, lenders_of
 from scrubjay.engine.parts import engine_on
-from scrubjay.hooks.listening import listen
-from scrubjay.machine.local_sockets import LENDS, address, exchanged, remove_dead, sockets
+from scrubjay.hooks.listening import ASKERS, listen
+from scrubjay.machine.local_sockets import BEGUN, LENDS, address, exchanged, remove_dead, sockets
 from scrubjay.machine.locks import try_lock
 from scrubjay.settings import load
 from tests.conftest import sqlite_store
 from tests.embedders.embedder_contract import EmbedderContract
 
+NO_PROCESS = 2**31 - 1  # more than any system gives
 PATIENT = 60.0  # for lenders in tests of other things: a busy machine is no failure
 
 
@@ -231,10 +234,13 @@ def test_sockets_of_the_dead_are_removed_by_whoever_looks_for_a_lender(window, t
     for name in ("1.sock", f"2{LENDS}", f"3{LENDS}"):
         listener(tmp_path / "run" / name).close()
     living = listener(tmp_path / "run" / "4.sock")
+    gone, beginning = tmp_path / "run" / f"{NO_PROCESS}{BEGUN}", tmp_path / "run" / f"{os.getpid()}{BEGUN}"
+    gone.touch()
+    beginning.touch()
 
     window(listens=False).load()
 
-    assert names(tmp_path) == ["4.sock"]
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"4.sock", beginning.name}
     living.close()
 
 
@@ -246,6 +252,23 @@ def test_who_embeds_much_loads_the_model_itself_and_lends_it(window, tmp_path):
     importer.embed([f"Memory {number}" for number in range(16)])
 
     assert (first.asked, second.loads, second.asked) == (0, 1, 16)
+
+
+def test_who_embeds_one_text_after_the_other_borrows_at_first_only(window):
+    """As a backlog does, or a folder that is taken in. Questions do not count."""
+    now = [0.0]
+    window(Counted()).load()
+    other = window(model := Counted(), listens=False, now=lambda: now[0])
+    for number in range(2 * MANY):
+        other.embed_query(f"Question {number}")
+        other.embed([f"Memory {number}"])
+        now[0] += MINUTE / (MANY - 1)
+    assert model.loads == 0, "as many as an agent stores"
+
+    for number in range(MANY):
+        other.embed([f"Further memory {number}"])
+
+    assert model.loads == 1
 
 
 def test_models_that_are_loaded_at_once_are_loaded_one_after_the_other_and_then_borrowed(window, tmp_path):
@@ -342,16 +365,119 @@ def test_a_lender_says_whom_it_lends_what(window, tmp_path):
 
     [told] = lenders_of(tmp_path)
 
-    assert (told["process"], told["client"], told["askers"]) == (os.getpid(), "an editor", 1)
-    assert told["texts_per_second"] == pytest.approx(3 / 60, abs=0.01)
-    assert told["models"] == [{"name": "hashing", "since": lent.loaded_at}]
+    assert (told.process, told.client, told.askers, told.model) == (os.getpid(), "an editor", 1, "hashing")
+    assert told.texts_per_second == pytest.approx(3 / 60, abs=0.01)
+    assert told.since.timestamp() == pytest.approx(lent.loaded_at, abs=0.001)
 
 
 def test_who_listens_only_for_hooks_is_told_of_no_model(window, tmp_path):
     window()
     [place] = sockets(tmp_path)
 
-    assert exchanged(place, {"lend": ""}, 60)["models"] == []
+    assert exchanged(place, {"lend": ""}, 60)["models"] == {}
+
+
+def test_what_an_older_version_says_of_itself_is_not_told(tmp_path):
+    (tmp_path / "run").mkdir()
+    for number, reply in enumerate((b"{}", b"[]", b'{"process": 1, "client": "x", "models": []}', b"5", b"\xff")):
+        with answering(tmp_path / "run" / f"{number}{LENDS}", reply + b"\n"):
+            assert lenders_of(tmp_path) == []
+
+
+def test_a_lender_that_may_open_no_more_files_goes_on_when_it_may(window, tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    refused, accept = threading.Event(), socket.socket.accept
+
+    def noted(line):
+        try:
+            return accept(line)
+        except OSError:
+            refused.set()
+            raise
+
+    monkeypatch.setattr(socket.socket, "accept", noted)
+    window().load()
+    [place] = sockets(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        first, asker = (stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2))
+        spent = []
+        with suppress(OSError):
+            while True:
+                spent.append(os.open(os.devnull, os.O_RDONLY))
+        first.connect(str(place))  # for whom the system has kept room
+        asker.connect(str(place))
+        assert refused.wait(60)
+        for file in spent:
+            os.close(file)
+        asker.sendall(b'{"lend": ""}\n')
+
+        assert json.loads(asker.makefile("rb").readline())["process"] == os.getpid()
+
+
+def test_who_says_nothing_takes_no_place_for_long(window, tmp_path):
+    """Many that stall, in their way or in a message without an end, keep a lender from nobody else."""
+    window().load()
+    other = window(model := Counted(), listens=False)
+    other.load()
+    with ExitStack() as stack:
+        for number in range(ASKERS + 9):
+            asker = stack.enter_context(socket.socket(socket.AF_UNIX))
+            with address(sockets(tmp_path)[0]) as name:
+                asker.connect(name)
+            asker.sendall((b"", b"[" * 10_000, b'{"lend": "x", "text": "')[number % 3])
+        other.embed_query("Where is the boat?")
+
+    assert model.loads == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"[" * 100_000,
+        b"5",
+        b'{"lend": 5}',
+        b'{"lend": [], "text": "x"}',
+        b'{"lend": "hashing-1", "text": 5, "query": true}',
+        b'{"lend": "hashing-1", "text": ["../../etc/passwd"], "query": true}',
+        b'{"lend": "hashing-1", "text": "' + b"x" * 2_000_000 + b'"}',
+        b'{"store": "sqlite:////etc/passwd", "moment": "prompt", "text": "x y"}',
+        b"\xff\xfe",
+    ],
+)
+def test_no_message_makes_a_lender_do_anything_but_hang_up(window, tmp_path, message):
+    lent = window(model := Counted())
+    lent.load()
+    before = sorted(tmp_path.rglob("*"))
+    with socket.socket(socket.AF_UNIX) as asker:
+        with address(sockets(tmp_path)[0]) as name:
+            asker.connect(name)
+        with suppress(OSError):
+            asker.sendall(message + b"\n")
+        with suppress(ConnectionResetError):
+            told = asker.makefile("rb").readline()
+            assert told == b"" or "vector" not in json.loads(told)
+
+    assert model.asked == 0
+    assert sorted(tmp_path.rglob("*")) == before
+    assert len(lenders_of(tmp_path)) == 1
+
+
+def test_a_disk_that_is_full_leaves_each_to_itself(window, tmp_path, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(socket.socket, "bind", full)
+    lent, other = window(first := Counted()), window(second := Counted())
+    for one in (lent, other):
+        one.load()
+        one.embed_query("Where is the boat?")
+
+    assert (first.loads, second.loads) == (1, 1)
+    assert "No space left" in caplog.text
+    assert os.listdir(tmp_path / "run") == []
 
 
 def test_a_folder_that_cannot_be_written_leaves_each_to_itself(tmp_path):

@@ -16,6 +16,8 @@ from scrubjay.errors import EmbeddingError, ModelMissing
 from scrubjay.settings import load
 from tests.embedders.embedder_contract import FILLER, EmbedderContract
 
+pytestmark = pytest.mark.process
+
 ARCTIC = catalogue.find("arctic-embed-s")
 
 # Each question shares few words with its answer, and its neighbours are about the same people and things.

@@ -16,6 +16,8 @@ from scrubjay.embedders.catalogue import Hub, Model, Wheel
 from scrubjay.embedders.download import pull, verify
 from scrubjay.errors import ModelMissing
 
+pytestmark = pytest.mark.process
+
 NETWORK = bytes(range(256)) * 8_000
 VOCABULARY = b"[UNK]\n[CLS]\n[SEP]\n" + b"word\n" * 1_000
 FILES = {"model.onnx": NETWORK, "vocab.txt": VOCABULARY}

@@ -11,6 +11,8 @@ from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.e5 import E5File
 from scrubjay.embedders.unigram import LONGEST_RUN, REMEMBERED_WORDS, Unigram
 
+pytestmark = pytest.mark.model
+
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 SENTENCES = [
     "The deploy key is rotated on the first Monday.",

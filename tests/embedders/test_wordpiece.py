@@ -10,6 +10,8 @@ from tokenizers.models import WordPiece as TheirWordPiece
 
 from scrubjay.embedders.wordpiece import REMEMBERED_WORDS, WordPiece, spans, words
 
+pytestmark = pytest.mark.model
+
 ODD_TEXTS = [
     "",
     " \t\r\n\u00a0\u3000 ",

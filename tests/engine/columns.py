@@ -9,7 +9,7 @@ import numpy as np
 
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.ranking import Ranked
-from scrubjay.values.memory import Candidates, Glimpses, Query
+from scrubjay.values.search import Candidates, Glimpses, Query
 from scrubjay.values.times import milliseconds
 
 AS_IT_IS = ((-1.0, -1.0), (1.0, 1.0))  # what a cosine is worth

@@ -21,10 +21,10 @@ from scrubjay.engine.search.ranking import (
     TOGETHER,
     Candidate,
 )
-from scrubjay.engine.search.time_expressions import DAY
+from scrubjay.text.time_expressions import DAY
+from scrubjay.text.tokens import words_of
+from scrubjay.text.words import query_words
 from scrubjay.values.memory import LinkKind
-from scrubjay.values.pronouns import words_of
-from scrubjay.values.words import query_words
 
 SCORE = itemgetter(1, 4)  # of a Candidate; where scores are equal, the nearer one comes first
 

@@ -8,7 +8,8 @@ import pytest
 
 from scrubjay.engine import access
 from scrubjay.errors import Forbidden
-from scrubjay.values.memory import AccessLevel, Caller, Category, Context, Memory, Role, Scope, Sight
+from scrubjay.values.callers import Caller, Role, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 TEAM = frozenset({"team"})

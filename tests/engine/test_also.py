@@ -6,7 +6,8 @@ import pytest
 
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, InvalidInput
-from scrubjay.values.memory import AccessLevel, Hits, NewMemory
+from scrubjay.values.memory import AccessLevel, NewMemory
+from scrubjay.values.search import Hits
 
 BOAT = "The Ottilie is moored at pier four"
 MANY = ["The oven is preheated to 230 degrees", "Ada teaches chess on Mondays", "The mill opens at eight"]

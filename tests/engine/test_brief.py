@@ -10,7 +10,8 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.brief import LEAST, MOST
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import Caller, LinkKind, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import LinkKind
 
 
 def told(brief):

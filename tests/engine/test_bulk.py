@@ -14,7 +14,9 @@ from scrubjay.engine.store.intake import TagChange
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Caller, Filter, Provenance, Role, Status
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import AccessLevel, Status
+from scrubjay.values.search import Filter
 
 
 class World:

@@ -8,7 +8,7 @@ import pytest
 
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, SpaceNotFound, Unauthenticated
 from scrubjay.stores.promises.memories import Request
-from scrubjay.values.memory import ActFilter, Caller, CredentialKind, Role
+from scrubjay.values.callers import ActFilter, Caller, CredentialKind, Role
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,8 @@ from scrubjay.errors import EmbeddingError
 from scrubjay.values.memory import Category
 from tests.engine.matching import texts_matching
 
+pytestmark = pytest.mark.process
+
 ODD = ["!", "…?!", "\0", "🦜🦜", "x", "東京都に住んでいます", "Пользователь живёт в Москве", "def f(x):\n    return x",
        "a" * 50_000, "é\u0301" * 20_000]  # fmt: skip
 

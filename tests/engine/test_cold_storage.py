@@ -29,7 +29,10 @@ from scrubjay.errors import (
     Unprocessable,
 )
 from scrubjay.stores.promises.memories import Request
-from scrubjay.values.memory import AccessLevel, Caller, Category, Filter, JobStatus, Role, State, Status, Tier
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, Category, State, Status, Tier
+from scrubjay.values.search import Filter
+from scrubjay.values.store import JobStatus
 
 TEXT = "The harbour master is called Ottilie"
 ARCHIVED = Filter(states=frozenset({State.ACTIVE, State.ARCHIVED}))

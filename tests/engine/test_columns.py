@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrubjay.engine.search import ranking
-from scrubjay.engine.search.time_expressions import periods as periods_of
-from scrubjay.values.memory import Link, LinkKind, Match, Query
+from scrubjay.text.time_expressions import periods as periods_of
+from scrubjay.values.memory import Link, LinkKind
+from scrubjay.values.search import Match, Query
 from tests.engine import columns, one_by_one
 from tests.engine.columns import AS_IT_IS, Glimpse
 
@@ -39,9 +40,12 @@ def made(chance, names):
     near = [Match(name, chance.choice([0.31, 0.62, chance.random()])) for name in names if chance.random() < 0.5]
     words = [Match(name, chance.choice([0.5, chance.random()])) for name in names if chance.random() < 0.5]
     known = {match.memory for match in near}
-    further = {match.memory: chance.random() for match in words if match.memory not in known and chance.random() < 0.8}
-    second = {name: chance.random() for name in names if chance.random() < 0.3} if chance.random() < 0.4 else {}
-    return sorted(words, key=lambda one: -one.score), sorted(near, key=lambda one: -one.score), further, second
+    more = {match.memory: chance.random() for match in words if match.memory not in known and chance.random() < 0.8}
+    further = [
+        ({name: chance.random() for name in names if chance.random() < 0.3}, chance.random())
+        for _ in range(chance.choice([0, 0, 1, 2]))
+    ]
+    return sorted(words, key=lambda one: -one.score), sorted(near, key=lambda one: -one.score), more, further
 
 
 def glimpsed(chance):
@@ -96,12 +100,12 @@ def in_one_order(candidates):
 def test_columns_rank_as_one_by_one(seed):
     chance = random.Random(seed)
     names = [f"memory {number}" for number in range(chance.choice([1, 2, 20, 260]))]
-    words, near, further, second = made(chance, names)
+    words, near, more, further = made(chance, names)
     question = QUESTIONS[seed % len(QUESTIONS)]
     periods = periods_of(question, NOW)
 
-    slow = one_by_one.fuse(words, near, further, second)
-    quick = ranking.fuse(columns.found(words, near, further), AS_IT_IS, second)
+    slow = one_by_one.fuse(words, near, more, *further)
+    quick = ranking.fuse(columns.found(words, near, more), AS_IT_IS, further)
     assert in_one_order(quick) == in_one_order(slow)
 
     asked = one_by_one.looked_at(slow, periods)
@@ -117,8 +121,8 @@ def test_columns_rank_as_one_by_one(seed):
 def test_rows_move_as_candidates_did(seed):
     chance = random.Random(seed)
     names = [f"memory {number}" for number in range(12)]
-    words, near, further, _ = made(chance, names)
-    slow = one_by_one.fuse(words, near, further)
+    words, near, more, _ = made(chance, names)
+    slow = one_by_one.fuse(words, near, more)
     quick = columns.ranked(slow)
     links = [link for link in linked(chance, names) if link.source != link.target]
 

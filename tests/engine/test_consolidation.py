@@ -19,7 +19,8 @@ from scrubjay.errors import (
     Unprocessable,
 )
 from scrubjay.stores.promises.memories import Request
-from scrubjay.values.memory import AccessLevel, Caller, LinkKind, Role, Status
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, LinkKind, Status
 
 SPANISH = [
     "User is learning Spanish",

@@ -9,8 +9,9 @@ import pytest
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.lifecycle.curation import Curation
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import AccessLevel, Caller, Kind, LinkKind, NewMemory, Relation, Role, Status
+from scrubjay.values.memory import AccessLevel, Kind, LinkKind, NewMemory, Relation, Status
 from tests.conflict import open_conflict
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from scrubjay.engine.decisions.decisions import open_steps
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
-from scrubjay.values.memory import Caller, Category, Filter, Kind, LinkKind, NewMemory, Role, State
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import Category, Kind, LinkKind, NewMemory, State
+from scrubjay.values.search import Filter
 
 
 def contents(memories):

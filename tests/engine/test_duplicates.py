@@ -10,6 +10,8 @@ from bench.data import DEFAULT, tools
 from scrubjay.engine.conflicts.duplicates import same_said
 from tests.engine.conflict_pairs import OUTDATED, TRUE_TOGETHER
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(("old", "new"), [*OUTDATED, *TRUE_TOGETHER])
 def test_another_fact_is_no_twin(old, new):

@@ -8,6 +8,8 @@ import pytest
 
 from scrubjay.engine.decisions.mentions import edges_in
 
+pytestmark = pytest.mark.process
+
 BOTH = [("builds_on", "decision_a"), ("builds_on", "decision_b")]
 CASES = {
     "nothing": (None, []),

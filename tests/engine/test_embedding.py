@@ -14,7 +14,9 @@ from scrubjay.engine.engine import BATCH
 from scrubjay.engine.store import embedding
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
 from scrubjay.errors import EmbeddingError, ModelMissing, StorageError
-from scrubjay.values.memory import AccessLevel, Caller, Role, Verdict
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel
+from scrubjay.values.search import Verdict
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 

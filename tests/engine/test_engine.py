@@ -13,7 +13,9 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
 from scrubjay.stores.promises.memories import Request
-from scrubjay.values.memory import AccessLevel, Caller, Filter, LinkKind, Provenance, Query, Role, State
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import AccessLevel, LinkKind, State
+from scrubjay.values.search import Filter, Query
 from tests.conftest import sqlite_store
 
 TEAM = frozenset({"team"})

@@ -7,7 +7,8 @@ from itertools import islice
 import pytest
 
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import AccessLevel, Caller, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel
 
 
 def as_(jay, user, role=Role.MEMBER, spaces=("default",)):

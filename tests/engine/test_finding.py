@@ -10,7 +10,8 @@ import pytest
 
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.ranking import Candidate
-from scrubjay.values.memory import Filter, Link, LinkKind, Query, Weights
+from scrubjay.values.memory import Link, LinkKind
+from scrubjay.values.search import Filter, Query, Weights
 from tests.engine.columns import Glimpse, fresh_first, second_look
 
 TRAINING = Path(__file__).parents[2] / "training"

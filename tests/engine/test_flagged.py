@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.values.memory import Filter, Query, Verdict, Weights
+from scrubjay.values.search import Filter, Query, Verdict, Weights
 from tests.engine.trust_texts import POISON, SECRETS
 
 NOTES = [

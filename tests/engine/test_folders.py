@@ -34,8 +34,12 @@ from scrubjay.folders.folder import MARKER, Folder
 from scrubjay.folders.markdown import parsed
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Caller, Filter, Kind, LinkKind, Role, State, Status
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, Kind, LinkKind, State, Status
+from scrubjay.values.search import Filter
 from tests.reliability.rounds import wait_until
+
+pytestmark = pytest.mark.process
 
 STORE = "default"
 

@@ -23,7 +23,9 @@ from scrubjay.engine.decisions.mentions import edges_in
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.synthesis import pieces
 from scrubjay.engine.search.ranking import best_passage
-from scrubjay.values.letters import LONGEST_RUN, normalised, slug
+from scrubjay.text.letters import LONGEST_RUN, normalised, slug
+
+pytestmark = pytest.mark.process
 
 LENGTH = 49_900  # characters; the most is 50,000
 PROMISED = 0.3  # seconds

@@ -9,7 +9,8 @@ import pytest
 
 from scrubjay.engine.store import intake
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import MAX_CONTENT, Kind, NewMemory, Provenance
+from scrubjay.values.callers import Provenance
+from scrubjay.values.memory import MAX_CONTENT, Kind, NewMemory
 
 NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 

@@ -9,7 +9,8 @@ import pytest
 
 from scrubjay.engine import jobs
 from scrubjay.errors import Forbidden, InvalidInput, JobNotFound, Unprocessable
-from scrubjay.values.memory import Caller, JobStatus, Provenance, Role
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.store import JobStatus
 
 SECONDS = 60
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from scrubjay.engine.store.categories import needs, signs
 from scrubjay.engine.store.enrichment import MAX_PHRASE, auto_tags, by_itself
-from scrubjay.values.words import STOP_WORDS, _spelt, indexed
+from scrubjay.text.words import STOP_WORDS, _spelt, indexed
+
+pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(

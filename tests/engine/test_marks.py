@@ -16,6 +16,8 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.values.memory import Status, Tier
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 GLACIER = Terms(tier=Tier.GLACIER)
 
 

@@ -19,8 +19,8 @@ from scrubjay.engine.sync.merge import Policy
 from scrubjay.engine.sync.peer import TakeOptions
 from scrubjay.errors import ModelMissing
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.languages import in_another_language
-from scrubjay.values.memory import Match
+from scrubjay.text.languages import in_another_language
+from scrubjay.values.search import Match
 from scrubjay.values.times import utc_now
 from tests.engine import columns
 

@@ -16,9 +16,12 @@ from scrubjay.engine.archive.cold_storage import Place
 from scrubjay.engine.holding import holding
 from scrubjay.errors import ArchiveUnavailable, StorageFull
 from scrubjay.settings import load
-from scrubjay.values.memory import Filter, State, Status, Tier
+from scrubjay.values.memory import State, Status, Tier
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import open_engine as opened
+
+pytestmark = pytest.mark.process
 
 ARCHIVED = Filter(states=frozenset({State.ARCHIVED}))
 TIERS = (Tier.COLD, Tier.GLACIER, Tier.DEEP_ARCHIVE)

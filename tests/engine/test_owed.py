@@ -11,7 +11,8 @@ from scrubjay.dialects.table import find
 from scrubjay.dialects.validation import Checker
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Notices
-from scrubjay.values.memory import AccessLevel, Caller, Provenance, Relation, Role
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import AccessLevel, Relation
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 OLD, NEW = "The demo runs on port 8080", "The demo runs on port 9090 now"

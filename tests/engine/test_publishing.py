@@ -8,7 +8,9 @@ import pytest
 
 from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import NotFound
-from scrubjay.values.memory import AccessLevel, Caller, Filter, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel
+from scrubjay.values.search import Filter
 
 PRIVATE = "Zebulon is to be dismissed in March over the missing ledger"
 CLEAN = "The quay is swept on Tuesdays before the market opens"

@@ -10,7 +10,8 @@ import pytest
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.ranking import Candidate, newer_first
-from scrubjay.values.memory import Link, LinkKind, Match
+from scrubjay.values.memory import Link, LinkKind
+from scrubjay.values.search import Match
 from tests.engine.columns import Glimpse, fresh_first, fuse, ranked, seen
 from tests.engine.language_facts import FACTS
 

@@ -18,6 +18,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import end_leases
 
+pytestmark = pytest.mark.process
+
 
 class Wider(HashingEmbedder):
     """Another model: twice as many numbers."""

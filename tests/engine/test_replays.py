@@ -7,7 +7,7 @@ import pytest
 from scrubjay.errors import NotFound, StorageError
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.tables.history import HistoryChanges
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 
 SECRET = "The vault code is 7714"
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
-from scrubjay.values.memory import Caller, Role, State
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import State
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from scrubjay.engine.statistics import (
 )
 from scrubjay.errors import Forbidden, InvalidInput
 from scrubjay.stores.promises.statistics import Activity, Level, Totals
-from scrubjay.values.memory import AccessLevel, Caller, Category, Role, State, Status
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel, Category, State, Status
 from tests.conftest import Clock
 
 ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.MEMBER)

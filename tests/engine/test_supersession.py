@@ -9,9 +9,13 @@ import pytest
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import NotFound
-from scrubjay.values.memory import AT_HAND, AccessLevel, Caller, Filter, LinkKind, Role, State
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AT_HAND, AccessLevel, LinkKind, State
+from scrubjay.values.search import Filter
 from tests.conflict import open_conflict
 from tests.stores.contract.suite import a_link
+
+pytestmark = pytest.mark.process
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 TEAM = frozenset({"default"})

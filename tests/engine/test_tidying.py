@@ -7,7 +7,8 @@ import pytest
 from scrubjay.dialects.table import find
 from scrubjay.engine.lifecycle.tidying import phrases_of, prompt_for
 from scrubjay.errors import Unprocessable
-from scrubjay.values.memory import Filter, JobStatus
+from scrubjay.values.search import Filter
+from scrubjay.values.store import JobStatus
 from tests.conflict import open_conflict
 
 BOAT = "The Ottilie is moored at pier four"

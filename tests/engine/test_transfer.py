@@ -18,7 +18,9 @@ from scrubjay.errors import Conflict, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Caller, Filter, Kind, LinkKind, Memory, NewMemory, Role, State
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import Kind, LinkKind, Memory, NewMemory, State
+from scrubjay.values.search import Filter
 
 
 @pytest.fixture

@@ -13,10 +13,12 @@ from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
 from scrubjay.text import secrets
 from scrubjay.text.secrets import masked, secrets_in
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
 from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
+
+pytestmark = pytest.mark.process
 
 TOKEN = SECRETS["github"]
 ORDER = POISON[0]

@@ -8,7 +8,7 @@ from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Provenance
+from scrubjay.values.callers import Provenance
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.codec import read, written
-from scrubjay.values.memory import Caller, Role
 
 
 def test_what_is_a_set_is_a_list_in_order_and_comes_back_as_a_set():

@@ -10,8 +10,8 @@ from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.search.ranking import Candidate
 from scrubjay.engine.search.verdict import STRONG, WEAK
 from scrubjay.text.names import find_rare_words, is_of_another_one
-from scrubjay.values.memory import Query, Verdict, Weights
-from scrubjay.values.pronouns import WORD, words_of
+from scrubjay.text.tokens import WORD, words_of
+from scrubjay.values.search import Query, Verdict, Weights
 from tests.engine.columns import ranked
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

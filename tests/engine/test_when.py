@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.search import time_expressions
-from scrubjay.values.memory import Period
+from scrubjay.text import time_expressions
+from scrubjay.values.search import Period
 from scrubjay.values.times import milliseconds
 from tests.engine import one_by_one
 

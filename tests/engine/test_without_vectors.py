@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.values.memory import Query, Verdict
+from scrubjay.values.search import Query, Verdict
 from tests.conftest import Shared
 
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
@@ -15,7 +15,7 @@ def crates(numbers):
     return [{"content": f"Crate {number} stands on shelf {number * 7 % 100}"} for number in numbers]
 
 
-@pytest.fixture(params=["hashing", "model"])
+@pytest.fixture(params=["hashing", pytest.param("model", marks=pytest.mark.model)])
 def half_embedded(request, open_engine):
     """A store of which the newer half waits for its vectors, as after `import --embed later`."""
     embedder = "hashing" if request.param == "hashing" else Shared(request.getfixturevalue("model"))

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scrubjay.errors import FileDamaged
 from scrubjay.folders.markdown import Document, heading_in, links_in, parsed, rendered, tags_in
 
+pytestmark = pytest.mark.process
+
 AT = datetime(2026, 11, 15, 10, tzinfo=UTC)
 writable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 

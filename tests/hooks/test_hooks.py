@@ -24,6 +24,8 @@ from scrubjay.machine.local_sockets import address, sockets
 from scrubjay.machine.projects import project_space
 from scrubjay.settings import load
 
+pytestmark = pytest.mark.process
+
 
 def logged(home):
     return next(log.read(home))

@@ -8,7 +8,7 @@ import pytest
 
 from scrubjay.hooks import log
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 @pytest.fixture

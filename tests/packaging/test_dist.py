@@ -13,6 +13,8 @@ import pytest
 import scrubjay
 from tests.packaging.builds import PROJECT, built, copied, release
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def loose_umask():

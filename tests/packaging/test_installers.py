@@ -17,7 +17,7 @@ import scrubjay
 from tests.packaging.builds import PROJECT, kept_for_the_run, release
 from tests.servers.peer import HANDSHAKE
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800), pytest.mark.process]
 
 VERSION = scrubjay.__version__
 

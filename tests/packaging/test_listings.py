@@ -20,6 +20,8 @@ from scrubjay.settings import reference
 from tests.packaging.builds import PROJECT
 from tests.servers.peer import SECONDS, environment
 
+pytestmark = pytest.mark.process
+
 DOCKERFILE = (PROJECT / "Dockerfile").read_text().replace("\\\n", " ")
 SERVER = json.loads((PROJECT / "server.json").read_text())
 SCHEMA = json.loads((PROJECT / "tests" / "packaging" / "registry.schema.json").read_text())

@@ -15,7 +15,9 @@ from scrubjay.embedders.base import Embedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
-from scrubjay.values.memory import Memory, Provenance, Query
+from scrubjay.values.callers import Provenance
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Query
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import open_embedder, open_store
 from tests.conflict import open_conflict

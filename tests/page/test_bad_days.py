@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
 
 
 def test_a_server_that_is_gone_is_said_and_nothing_typed_is_lost(serve, look):

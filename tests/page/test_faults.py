@@ -14,6 +14,8 @@ from scrubjay.servers.http.connect_texts import KEY_HEADER, claude_code_http
 from tests.page.conftest import Server, Site
 from tests.page.world import LONG, MEMORIES, REPEATED, World
 
+pytestmark = pytest.mark.browser
+
 PHONE = {"width": 360, "height": 740}
 
 

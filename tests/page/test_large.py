@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from scrubjay.values.memory import LinkKind
 from tests.page.conftest import Site
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.browser]
 MEMORIES = int(os.environ.get("SCRUBJAY_PAGE_MEMORIES", "100000"))
 NODES = 5_000
 WORDS = (

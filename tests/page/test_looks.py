@@ -9,8 +9,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from scrubjay.values.memory import Provenance
+from scrubjay.values.callers import Provenance
 from tests.conflict import open_conflict
+
+pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parent.parent.parent
 BUILT = ROOT / "src" / "scrubjay" / "web"

@@ -14,7 +14,7 @@ from tests.page.demo import Demo
 
 PICTURES = os.environ.get("SCRUBJAY_PICTURES")  # the folder; without it nothing is written
 MOST_BYTES = 120_000
-pytestmark = pytest.mark.skipif(not PICTURES, reason="pictures are taken by `make pictures`")
+pytestmark = [pytest.mark.skipif(not PICTURES, reason="pictures are taken by `make pictures`"), pytest.mark.browser]
 DESK = {"width": 1100, "height": 760}
 PHONE = {"width": 390, "height": 760}
 

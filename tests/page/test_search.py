@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.page.conftest import PATIENCE_MS
+
+pytestmark = pytest.mark.browser
 
 
 def results(page):

@@ -15,6 +15,8 @@ from scrubjay.errors import Undecided
 from scrubjay.machine.suggestions import Suggestions
 from tests.conflict import open_conflict
 
+pytestmark = pytest.mark.browser
+
 
 def test_a_conflict_is_settled(site, look):
     with site.engine() as jay:

@@ -13,7 +13,7 @@ from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
 from scrubjay.errors import InvalidInput, ProviderError, SynthesisFailed
 from scrubjay.providers.openai import OpenAiProvider
 from scrubjay.settings import load
-from scrubjay.values.memory import Prompt
+from scrubjay.values.store import Prompt
 from scrubjay.wiring import open_model
 
 PROMPT = Prompt(system="Merge.", text="One. Two.", max_tokens=100)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 
+import pytest
+
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite import backup as sqlite_backup
@@ -12,6 +14,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything
+
+pytestmark = pytest.mark.process
 
 
 @short_and_long("backups", 3, 30)

@@ -22,6 +22,8 @@ from tests.reliability.texts import Texts, word_of
 from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import Peer
 
+pytestmark = pytest.mark.process
+
 EXPECTED = {
     "full": {None, "storage_full", "storage_failed"},
     "broken": {None, "storage_failed", "storage_full"},

@@ -16,6 +16,7 @@ from tests.reliability.wholeness import checked
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc"),
+    pytest.mark.process,
 ]
 MEMORIES = 100_000
 KILLS = 5

@@ -5,14 +5,18 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from scrubjay.folders.markdown import parsed
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.reliability.children import opened_at
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long, wait_until
 from tests.servers.test_http import real_server
+
+pytestmark = pytest.mark.process
 
 
 def files_of(home: Path) -> dict[str, str]:

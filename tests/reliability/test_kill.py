@@ -29,6 +29,8 @@ from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import HANDSHAKE, SECONDS, Peer
 from tests.servers.test_http import modern, real_server
 
+pytestmark = pytest.mark.process
+
 WRITERS = 8
 BULK = 64  # of the engine: memories of a bulk load in one transaction
 BATCHES = {"take_in_later": 512}  # of jobs that have another number

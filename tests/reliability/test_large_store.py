@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from contextlib import closing
 
+import pytest
+
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -14,6 +16,8 @@ from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import Peer
 from tests.stores.test_vec1 import every_table, expected_rows, rows
+
+pytestmark = pytest.mark.process
 
 
 @short_and_long("rounds", 3, 30)

@@ -20,6 +20,8 @@ from tests.reliability.wholeness import checked, everything
 from tests.servers.peer import Peer
 from tests.servers.samples import sample
 
+pytestmark = pytest.mark.process
+
 TABLES = [*map(find, DIALECTS), *map(find, ONLY_REST)]
 BUSY = ("storage_busy", "UNAVAILABLE", "STORAGE_ERROR", StorageBusy().message)  # as the dialects call it
 NEVER = 3600.0  # seconds; who waited for the writer so long would fail by the time that a test may take

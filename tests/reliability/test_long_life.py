@@ -18,6 +18,8 @@ from tests.reliability.usage import MIB
 from tests.reliability.wholeness import checked
 from tests.servers.peer import Peer
 
+pytestmark = pytest.mark.process
+
 # --- old work --------------------------------------------------------------------------------------------------------
 
 

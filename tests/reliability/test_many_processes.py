@@ -8,11 +8,15 @@ from pathlib import Path
 from queue import Queue
 from statistics import quantiles
 
+import pytest
+
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import PATIENCE, short_and_long
 from tests.reliability.wholeness import checked, everything, unfindable
 from tests.servers.peer import Peer
+
+pytestmark = pytest.mark.process
 
 NAMES = "bcdfghjklm"
 

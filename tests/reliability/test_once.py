@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
@@ -17,6 +18,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.rounds import PATIENCE, short_and_long
 from tests.reliability.wholeness import checked
 from tests.servers.test_http import real_server
+
+pytestmark = pytest.mark.process
 
 
 class Pair:

@@ -15,11 +15,13 @@ from scrubjay.dialects.table import find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked
 from tests.servers.peer import Peer, environment
+
+pytestmark = pytest.mark.process
 
 ZONES = ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"]  # 26 hours apart
 CODE_PAGES = {

@@ -22,7 +22,7 @@ from tests.postgres import Server
 from tests.servers.test_http import real_server
 from tests.stores.contract.suite import EVERYTHING
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 CLIENTS = 8
 PATIENCE = 60.0  # seconds

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
+
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.reliability.processes import Child
 from tests.reliability.rounds import short_and_long
 from tests.reliability.wholeness import checked, everything, unfindable
+
+pytestmark = pytest.mark.process
 
 
 @short_and_long("rounds", 6, 300)

@@ -22,11 +22,13 @@ import pytest
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from tests.postgres import Stores, server_url
 from tests.servers.peer import environment
 from tests.stores.contract.suite import EVERYTHING
+
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
 BEFORE = "465e9b5"  # whose stores are brought up to date

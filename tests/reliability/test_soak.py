@@ -31,7 +31,7 @@ Call = Callable[..., dict[str, Any]]
 # background work falls together with calls more often. What is left open by one of ten calls would be more.
 MORE_AT_ONCE = 12
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+pytestmark = [pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc"), pytest.mark.process]
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import pytest
 from tests.servers.peer import Peer
 from tests.servers.test_http import modern, real_server
 
+pytestmark = pytest.mark.process
+
 Call = Callable[..., dict]
 
 # What is stored, and a word that finds it.

@@ -10,7 +10,8 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.stores.promises.memories import Checkup, Reads
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter, Memory, State
+from scrubjay.values.memory import Memory, State
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from tests.reliability.texts import word_of
 

@@ -12,6 +12,8 @@ from scrubjay.servers.stdio.profile import compose, shipped_sheet, without_also
 from scrubjay.settings import load
 from tests.servers.peer import Peer
 
+pytestmark = pytest.mark.process
+
 
 def named(value):
     """Every name in some JSON."""

@@ -18,6 +18,8 @@ from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, Peer
 from tests.servers.sites import client_of, running
 
+pytestmark = pytest.mark.process
+
 TEXTS = ("User is learning Spanish", "User is learning Spanish with Inés")
 ANSWER = {"role": "assistant", "content": {"type": "text", "text": "User learns Spanish."}, "model": "m"}
 MODERN = {

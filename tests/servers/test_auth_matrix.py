@@ -23,11 +23,14 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rate_limits import Limits, Windows
 from scrubjay.servers.http.rest import IN_QUERY, addresses
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Role
+from scrubjay.values.callers import Role
+from scrubjay.values.memory import AccessLevel
 from tests.conftest import Clock
 from tests.servers.peer import ENVELOPE
 from tests.servers.samples import sample
 from tests.servers.sites import AS_JSON, running
+
+pytestmark = pytest.mark.process
 
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]

@@ -17,9 +17,11 @@ from scrubjay.servers.http.app import build_app, listening
 from scrubjay.servers.http.credentials import Credentials
 from scrubjay.servers.http.sign_in import SignInLink
 from scrubjay.servers.http.tokens import Tokens
-from scrubjay.values.memory import CredentialKind, Role
+from scrubjay.values.callers import CredentialKind, Role
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect
+
+pytestmark = pytest.mark.process
 
 ISSUER, AUDIENCE = "https://issuer.example", "scrubjay"
 

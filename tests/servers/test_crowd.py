@@ -18,6 +18,8 @@ from scrubjay.servers.http.guard import Guard
 from tests.servers.sites import running
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 60.0
 NEVER = 3600.0
 JSON = b"Content-Type: application/json\r\n"

@@ -12,9 +12,11 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.forwarded import Forwarded, networks
 from scrubjay.servers.http.guard import origins_in
 from scrubjay.servers.http.rate_limits import SIGN_INS_PER_MINUTE
-from scrubjay.values.memory import CredentialKind
+from scrubjay.values.callers import CredentialKind
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import small_dialect
+
+pytestmark = pytest.mark.process
 
 PASSWORD = "correct horse!"
 PUBLIC = "https://memory.example"

@@ -12,6 +12,8 @@ from mcp.types import jsonrpc_message_adapter
 from scrubjay.servers.stdio.frames import BadFrame, decoded, encoded, too_long
 from tests.servers.broken_frames import BROKEN
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(("line", "code", "id"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_line_earns_an_error_with_its_id_where_it_shows_one(line, code, id):

@@ -13,6 +13,8 @@ from scrubjay.servers.stdio.front import Front, Wire
 from scrubjay.servers.stdio.options import UsageError, parse
 from tests.servers.peer import HANDSHAKE
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def pipes():

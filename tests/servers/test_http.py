@@ -31,6 +31,8 @@ from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, environment
 from tests.servers.sites import AS_JSON, authorities
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 SERVE = "from scrubjay.servers.http.app import serve; from scrubjay.settings import load; serve(load(port=0))"
 ROUTES = ["/mcp", "/mcp/memento", "/healthz", "/readyz", "/no/such/page"]
 JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -11,11 +11,13 @@ from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rest import addresses
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.conflict import open_conflict
 from tests.servers.samples import sample
 from tests.servers.sites import client_of
 from tests.servers.test_auth_matrix import Row
+
+pytestmark = pytest.mark.process
 
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]

@@ -7,9 +7,11 @@ import threading
 import pytest
 
 from scrubjay.settings import load
-from scrubjay.values.memory import JobStatus
+from scrubjay.values.store import JobStatus
 from scrubjay.wiring import open_engine
 from tests.servers.test_http import real_server
+
+pytestmark = pytest.mark.process
 
 SECONDS = 240
 

@@ -17,9 +17,11 @@ from scrubjay.servers.http import rate_limits as module
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.budgets import KINDS, PER_MINUTE, budget_of
 from scrubjay.servers.http.rate_limits import Limits, rate_of
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
+
+pytestmark = pytest.mark.process
 
 ALICE = Caller(user="alice", credential="key_1", local=False)
 BOB = Caller(user="bob", credential="key_2", local=False)

@@ -10,8 +10,11 @@ import subprocess
 import sys
 
 import httpx
+import pytest
 
 from tests.servers.peer import Peer
+
+pytestmark = pytest.mark.process
 
 
 def started(tmp_path, *arguments, **env):

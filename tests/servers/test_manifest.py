@@ -21,6 +21,8 @@ from scrubjay.servers.stdio.profile import MANIFESTS, compose, shipped, shipped_
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 HEAVY = {"mcp", "mcp_types", "pydantic", "numpy", "click", "anyio", "apsw", "onnxruntime", "jsonschema_rs", "orjson"}
 SLOW = {"asyncio", "argparse", "dataclasses", "inspect", "logging", "ctypes", "socket", "ssl", "pathlib"}
 MAX_MODULES = 55  # beyond those of a bare interpreter

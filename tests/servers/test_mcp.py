@@ -17,6 +17,8 @@ from scrubjay.servers.mcp.server import build_server
 from scrubjay.values.memory import State
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 

@@ -9,8 +9,10 @@ import pytest
 from scrubjay.dialects.table import find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.mcp import sessions
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.servers.sites import client_of
+
+pytestmark = pytest.mark.process
 
 HELLO = {
     "jsonrpc": "2.0",

@@ -13,6 +13,8 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.mcp.server import shaped
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 OLD, NEW = "The demo runs on port 8080", "The demo runs on port 9090 now"
 SAID = "Not compared yet: 1 memory; ask `scrubjay conflicts` later what they may outdate."
 

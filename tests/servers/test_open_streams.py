@@ -14,10 +14,13 @@ from scrubjay.dialects.base import Pieces, Route, Stream
 from scrubjay.dialects.table import ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS
-from scrubjay.values.memory import AccessLevel, Role
+from scrubjay.values.callers import Role
+from scrubjay.values.memory import AccessLevel
 from tests.servers.peer import CLIENT, HANDSHAKE
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect
+
+pytestmark = pytest.mark.process
 
 PATIENCE = 60.0  # seconds without a byte, after which a stream counts as one that goes on
 LAST = "That was the last one."

@@ -18,6 +18,8 @@ from scrubjay.servers.http.openapi import NAMES, document, outcomes
 from scrubjay.servers.http.rest import IN_QUERY, STATUSES, addresses
 from tests.servers.sites import client_of, running
 
+pytestmark = pytest.mark.process
+
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]
 DOCUMENT = document(TABLES)

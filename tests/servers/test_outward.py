@@ -7,13 +7,17 @@ import socket
 import threading
 from contextlib import contextmanager
 
+import pytest
+
 from scrubjay.dialects.base import Pieces
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rest import IN_QUERY, addresses
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.servers.samples import sample
 from tests.servers.sites import client_of
+
+pytestmark = pytest.mark.process
 
 TOOLS, REST = [find(name) for name in DIALECTS], [find(name) for name in ONLY_REST]
 

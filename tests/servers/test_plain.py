@@ -20,6 +20,8 @@ from scrubjay.servers.stdio.plain import VERSIONS, Plain
 from tests.servers.peer import ENVELOPE, HANDSHAKE, environment
 from tests.servers.small_dialect import small_dialect
 
+pytestmark = pytest.mark.process
+
 SECONDS = 60
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.servers.peer import Peer
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory):

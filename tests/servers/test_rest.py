@@ -16,6 +16,8 @@ from scrubjay.servers.http.rest import addresses, status_of
 from tests.servers.sites import client_of
 from tests.test_errors import EVERY
 
+pytestmark = pytest.mark.process
+
 ANY = {"type": "object"}
 EVERY_DIALECT = [find(name) for name in DIALECTS]
 

@@ -16,13 +16,15 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.guard import Guard
 from scrubjay.servers.http.rest import addresses
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.reliability.usage import MIB, usage
 from tests.servers.samples import sample
 from tests.servers.sites import AS_JSON, client_of, running
 from tests.servers.small_dialect import small_dialect
 from tests.servers.test_auth_matrix import Row
 from tests.servers.test_http import real_server
+
+pytestmark = pytest.mark.process
 
 TOOLS = [find(name) for name in DIALECTS]
 TABLES = [*TOOLS, *map(find, ONLY_REST)]

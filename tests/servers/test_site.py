@@ -31,6 +31,8 @@ from tests.servers.peer import environment
 from tests.servers.sites import client_of, running
 from tests.servers.small_dialect import ANY, small_dialect
 
+pytestmark = pytest.mark.process
+
 REQUEST = b"POST /api/small/search HTTP/1.1\r\nContent-Type: application/json\r\n"
 
 # --- names and logs --------------------------------------------------------------------------------------------------

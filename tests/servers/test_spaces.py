@@ -7,10 +7,12 @@ import pytest
 
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
-from scrubjay.values.memory import Role
+from scrubjay.values.callers import Role
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
 from tests.servers.test_http import real_server
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from mcp.types import PromptReference
 from tests.servers.broken_frames import BROKEN, INVALID_REQUEST
 from tests.servers.peer import COMMAND, ENVELOPE, HANDSHAKE, Peer, environment
 
+pytestmark = pytest.mark.process
+
 STRANGE = [
     "🦜 parrots 🏳️‍🌈",
     "مرحبا بالعالم",

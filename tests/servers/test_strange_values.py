@@ -26,6 +26,8 @@ from tests.conftest import sqlite_store
 from tests.servers.sites import client_of
 from tests.servers.test_mcp import ERAS, conversation, served
 
+pytestmark = pytest.mark.process
+
 BIG = 123456789012345678901234567890
 BOTH = pytest.mark.parametrize(
     "open_store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True

@@ -22,6 +22,8 @@ from scrubjay.stores.tables import watching
 from scrubjay.stores.tables.history import History
 from tests.servers.sites import running
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 60.0
 
 

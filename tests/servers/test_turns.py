@@ -8,6 +8,8 @@ import pytest
 from scrubjay.servers.workers import Turns
 from tests.servers.peer import HANDSHAKE, Peer
 
+pytestmark = pytest.mark.process
+
 
 def run(calls, *, wait_for=()):
     """Start calls (name, changes) in order; those in `wait_for` end only after everything that could overtake them."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.servers.peer import Peer
+
+pytestmark = pytest.mark.process
 
 
 def test_texts_name_the_tool_as_it_is_served(tmp_path):

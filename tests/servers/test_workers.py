@@ -18,11 +18,14 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.app import build_app
 from scrubjay.servers.workers import WRITERS
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Role
+from scrubjay.values.callers import Role
+from scrubjay.values.memory import AccessLevel
 from tests.conftest import place_store
 from tests.servers.peer import ENVELOPE
 from tests.servers.samples import sample
 from tests.servers.sites import running
+
+pytestmark = pytest.mark.process
 
 TABLES = [find(name) for name in (*DIALECTS, *ONLY_REST)]
 PATIENCE = 60.0

@@ -11,6 +11,8 @@ from scrubjay.servers.http.app import build_app
 from scrubjay.servers.http.rest import status_of
 from tests.servers.sites import client_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def http(jay):

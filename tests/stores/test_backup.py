@@ -16,9 +16,11 @@ from scrubjay.errors import Conflict, Error, NotFound, StorageBusy, StorageDamag
 from scrubjay.stores.sqlite import backup as sqlite_backup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.conftest import sqlite_store
 from tests.stores.contract.suite import EVERYTHING, NOW, got, put, put_all, some
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture

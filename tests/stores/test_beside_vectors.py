@@ -25,10 +25,14 @@ from scrubjay.stores.sqlite.vectors.blobs import to_floats
 from scrubjay.stores.sqlite.vectors.exact import ExactIndex
 from scrubjay.stores.sqlite.vectors.large import Vec1Index
 from scrubjay.stores.sqlite.vectors.vec1 import Plan
-from scrubjay.values import words
-from scrubjay.values.memory import Audience, Category, Filter, Scope, Sight, State
+from scrubjay.text import words
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import Category, State
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING
+
+pytestmark = pytest.mark.process
 
 # Stores, changes, moves, archives, forgets and brings back memories, as chance will have it.
 ACTS = """

@@ -14,7 +14,7 @@ from scrubjay.stores.scripts import UPGRADED, script_for
 from tests.postgres import Stores, server_url
 from tests.stores.citus_rules import Names, breaches
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 REFUSED = {
     "INSERT INTO events (space) VALUES ('a') RETURNING number, pg_notify('a', 'b')": "pg_notify in RETURNING",

@@ -22,24 +22,10 @@ from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite.copying import SqliteCopy
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.blobs import from_blob, to_blob, to_floats
-from scrubjay.values.memory import (
-    AccessLevel,
-    BulkOperation,
-    Context,
-    Conversation,
-    Credential,
-    CredentialKind,
-    Filter,
-    Grant,
-    Injection,
-    Message,
-    Recall,
-    Role,
-    Session,
-    Speaker,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Credential, CredentialKind, Grant, Role, Session
+from scrubjay.values.memory import AccessLevel, Context, State, Status
+from scrubjay.values.search import Filter
+from scrubjay.values.store import BulkOperation, Conversation, Injection, Message, Recall, Speaker
 from tests.postgres import Stores, server_url
 from tests.stores.contract.further_vectors import both, further_nearest
 from tests.stores.contract.suite import (
@@ -67,7 +53,7 @@ from tests.stores.contract.suite import (
     unit,
 )
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")

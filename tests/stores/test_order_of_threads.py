@@ -14,9 +14,12 @@ import pytest
 
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Filter, Memory
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put, some, unit
 from tests.stores.test_under_load import Uncached, answer
+
+pytestmark = pytest.mark.process
 
 QUESTION = "cello harbour rain"
 QUESTIONS = (QUESTION, "cello", "rain", "lake harbour")

@@ -14,8 +14,10 @@ import pytest
 from scrubjay.errors import Error, StorageDamaged, StorageError, StorageTooNew
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, got, put, some
+
+pytestmark = pytest.mark.process
 
 
 def empty(path: Path) -> None:

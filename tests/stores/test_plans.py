@@ -27,6 +27,8 @@ from scrubjay.stores.tables.upkeep import Upkeep
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, a_request, some
 
+pytestmark = pytest.mark.process
+
 Ask = Callable[[Sql], object]
 TALLY = Tally(lambda **_: None)
 MAY_BE_SCANNED = r" USING |VIRTUAL TABLE INDEX|CONSTANT ROW"  # what may be read from end to end

@@ -22,7 +22,9 @@ from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Addition, Store
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.tally import NOTHING, Batch
-from scrubjay.values.memory import AccessLevel, Audience, Context, Filter, Scope, Sight
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Context
+from scrubjay.values.search import Filter
 from tests.postgres import Stores, server_url
 from tests.stores import citus_rules
 from tests.stores.contract.further_vectors import FURTHER
@@ -43,7 +45,7 @@ from tests.stores.contract.suite import (
     unit,
 )
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from psycopg import sql
 
 from scrubjay.errors import Error, InvalidInput, StorageBusy, StorageDamaged, StorageError, StorageTooNew
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.postgres import Stores, server_url
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, an_event, listed, matched, put, put_in, some
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 SECRET = "hunter2"
 

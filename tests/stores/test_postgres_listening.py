@@ -23,7 +23,7 @@ from tests.postgres import Stores, server_url
 from tests.servers.sites import running
 from tests.stores.contract.suite import NOW, an_event
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 PATIENCE = 60.0  # seconds; what is waited for comes in a fraction of one
 

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 
 from scrubjay.stores.postgres.store import PostgresStore
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.postgres import Stores, server
 from tests.stores.contract.suite import EVERYTHING, NOW, QUERY, at_cosine, matched, purge, put, some
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 SECONDS = 60
 

@@ -15,7 +15,9 @@ from scrubjay.stores.sqlite import postings, words
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Audience, Candidates, Context, Filter, Memory, Scope, Sight
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Context, Memory
+from scrubjay.values.search import Candidates, Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put, put_in, some
 
 MEMORIES = 5_200  # from 5,000 rows on common words are left out …

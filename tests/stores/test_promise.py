@@ -16,6 +16,8 @@ from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.tables.sql import Sql
 
+pytestmark = pytest.mark.postgres
+
 STORES = Path(scrubjay.__file__).parent / "stores"
 
 

@@ -22,6 +22,8 @@ from scrubjay.stores.sqlite.salvage import salvaged
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import State
 
+pytestmark = pytest.mark.process
+
 PAGE = 4096
 MEMORIES = 120
 

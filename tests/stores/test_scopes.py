@@ -18,7 +18,9 @@ from scrubjay.stores.sqlite import scopes
 from scrubjay.stores.sqlite.filters import restricted
 from scrubjay.stores.sqlite.scopes import Scopes
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import AccessLevel, Audience, Category, Filter, Scope, Sight
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from tests.stores.contract.samples import EVERYTHING, put, some
 

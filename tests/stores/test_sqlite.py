@@ -41,21 +41,10 @@ from scrubjay.stores.sqlite.filters import FEW_ROWS
 from scrubjay.stores.sqlite.reads import INDEXES, MAX_ARMS
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Memory,
-    Order,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-)
-from scrubjay.values.words import SMALL_ROWS
+from scrubjay.text.words import SMALL_ROWS
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory, Source, State, Status
+from scrubjay.values.search import Filter, Order
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
@@ -82,6 +71,8 @@ from tests.stores.contract.suite import (
     scores,
     some,
 )
+
+pytestmark = pytest.mark.process
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 

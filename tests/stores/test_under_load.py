@@ -22,9 +22,13 @@ from scrubjay.stores.sqlite.filters import Restriction
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.exact import VectorIndex, scan
 from scrubjay.stores.sqlite.vectors.near import Near
+from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Audience, Candidates, Filter, Memory, Scope, Sight
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Candidates, Filter
 from tests.stores.contract.samples import EVERYTHING, NOW, put, some, unit
+
+pytestmark = pytest.mark.process
 
 SECONDS = 60
 PROCESSES, READERS, WRITERS = 3, 4, 2

@@ -31,32 +31,21 @@ from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.scripts import SCHEMA_VERSION, UPGRADED, script_for
 from scrubjay.stores.sqlite import backup
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.values.memory import (
-    AccessLevel,
+from scrubjay.values.callers import (
     Act,
     ActFilter,
     Audience,
-    BulkOperation,
-    Context,
-    Conversation,
     Credential,
     CredentialKind,
-    Filter,
     Grant,
-    Injection,
-    JobStatus,
-    Kind,
-    LinkKind,
-    Match,
-    Message,
-    Recall,
     Role,
     Scope,
     Session,
     Sight,
-    Speaker,
-    Status,
 )
+from scrubjay.values.memory import AccessLevel, Context, Kind, LinkKind, Status
+from scrubjay.values.search import Filter, Match
+from scrubjay.values.store import BulkOperation, Conversation, Injection, JobStatus, Message, Recall, Speaker
 from tests.postgres import Stores, server_url
 from tests.reliability.rounds import short_and_long
 from tests.stores.contract.suite import (
@@ -79,6 +68,8 @@ from tests.stores.contract.suite import (
     some,
     totals,
 )
+
+pytestmark = pytest.mark.process
 
 FOLDER = Path(__file__).parent / "earlier"
 SECONDS = 240

@@ -32,19 +32,9 @@ from scrubjay.stores.sqlite.vectors.blobs import as_floats, to_blob, to_floats
 from scrubjay.stores.sqlite.vectors.exact import scan
 from scrubjay.stores.sqlite.vectors.large import Recent, Unfiltered, Vec1Index
 from scrubjay.stores.sqlite.vectors.vec1 import Plan, Table
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Kind,
-    Memory,
-    Scope,
-    Sight,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, State, Status
+from scrubjay.values.search import Filter
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
 from tests.stores.contract.further_vectors import FURTHER
@@ -64,6 +54,8 @@ from tests.stores.contract.suite import (
     unit,
 )
 from tests.stores.test_vectors import AUDIENCES, FILTERS, _random_memory, reference
+
+pytestmark = pytest.mark.process
 
 
 @cache

@@ -8,32 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.stores.sqlite.file import SETTINGS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors.cache import CHUNK, memories_of
 from scrubjay.stores.sqlite.vectors.exact import ExactIndex
 from scrubjay.stores.sqlite.words import Weighed
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Kind,
-    Match,
-    Memory,
-    Provenance,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Provenance, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, Source, State, Status
+from scrubjay.values.search import Filter, Match
 from tests.stores.contract.samples import CLOSE
 from tests.stores.contract.suite import (
     EVERYTHING,
@@ -49,6 +38,8 @@ from tests.stores.contract.suite import (
     some,
     unit,
 )
+
+pytestmark = pytest.mark.process
 
 FILTERS = {
     "none": Filter(),
@@ -209,6 +200,25 @@ def test_a_cache_that_overflows_reads_from_the_file(tmp_path: Path) -> None:
 
         assert nearest(store) == ids(reversed(written))
     store.close()
+
+
+def test_what_is_read_once_takes_no_room_for_good(tmp_path: Path) -> None:
+    """Every window of an editor reads all vectors once, and has them in memory then."""
+    store = SqliteStore(tmp_path / "memories.db")
+    with store.writing() as tx:
+        for n in range(1_000):
+            put_in(tx, some(content=f"{n} {'long ' * 700}"), [unit(n)])
+    store.close()
+    store = SqliteStore(tmp_path / "memories.db")
+
+    nearest(store)
+
+    with store._reading() as con:
+        held, _ = con.status(apsw.SQLITE_DBSTATUS_CACHE_USED)
+        assert con.pragma("cache_size") == SETTINGS["cache_size"]
+    store.close()
+    assert (tmp_path / "memories.db").stat().st_size > 5_000_000
+    assert held < 2_000_000
 
 
 def test_a_scan_of_several_chunks_keeps_the_best_of_all(tmp_path: Path) -> None:

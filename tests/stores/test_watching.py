@@ -13,6 +13,8 @@ from scrubjay.stores.tables import watching
 from scrubjay.stores.tables.watching import Watch
 from tests.stores.contract.suite import NOW, an_event
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 60.0
 
 

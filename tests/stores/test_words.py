@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.values.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term, weights_of
+from scrubjay.text.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term, weights_of
+
+pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(

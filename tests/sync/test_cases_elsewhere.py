@@ -29,6 +29,8 @@ from tests.dialects.test_system_sync import (  # noqa: F401 -- the same cases
 from tests.servers.sites import running
 from tests.sync.lines import site_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(params=["http", pytest.param("postgres", marks=pytest.mark.postgres)])
 def place(open_engine, clock, request) -> Iterator[tuple[Engine, str]]:

@@ -20,6 +20,8 @@ from scrubjay.stores.promises.memories import clock_at
 from tests.servers.sites import client_of
 from tests.sync.test_syncing import both_changed, run
 
+pytestmark = pytest.mark.process
+
 BOTH = pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 FAR = 2**62
 

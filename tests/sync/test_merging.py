@@ -10,6 +10,8 @@ from scrubjay.engine.sync.merge import Policy, Winner, includes, joined
 from scrubjay.stores.promises.sync import Erased, Replica, Stamp
 from tests.stores.contract.suite import NOW, later, some
 
+pytestmark = pytest.mark.process
+
 
 def state(content: str = "tea", *, hlc: int = 10, origin: str = "a", version: int = 1, **fields) -> Replica:
     beside = {name: fields.pop(name) for name in ("seen", "erased", "aliases") if name in fields}

@@ -10,9 +10,11 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.sync.run import Resolution
 from scrubjay.errors import NotFound, Undecided
 from scrubjay.servers.http.app import build_app
-from scrubjay.values.memory import Caller, Role
+from scrubjay.values.callers import Caller, Role
 from tests.servers.sites import client_of
 from tests.sync.test_syncing import both_changed, run
+
+pytestmark = pytest.mark.process
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.stores.postgres.store import PostgresStore
 from tests.stores.contract.suite import EVERYTHING
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 
 def test_memories_travel_to_postgresql_and_back(open_engine, clock, postgres_store) -> None:

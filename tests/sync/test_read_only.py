@@ -10,6 +10,8 @@ from scrubjay.remote.peer import RemotePeer
 from tests.servers.sites import running
 from tests.sync.lines import site_of
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def vault(open_engine, tmp_path):

@@ -38,11 +38,14 @@ from scrubjay.remote.keys import SyncKeys, keys_in
 from scrubjay.remote.peer import HttpLine, RemotePeer
 from scrubjay.stores.promises.memories import OWN_MODEL
 from scrubjay.stores.promises.sync import Erased, Heard
-from scrubjay.values.memory import AccessLevel, Caller, Role
+from scrubjay.values.callers import Caller, Role
+from scrubjay.values.memory import AccessLevel
 from scrubjay.wiring import open_peer
 from tests.reliability.rounds import wait_until
 from tests.servers.sites import running
 from tests.sync.lines import no_pause, site_of
+
+pytestmark = pytest.mark.process
 
 
 def run(jay, **options):

@@ -22,6 +22,8 @@ from tests.sync.lines import inside, over_http
 from tests.sync.simulation import simulate
 from tests.sync.world import Site, World
 
+pytestmark = pytest.mark.process
+
 SEQUENCES = int(os.environ.get("SCRUBJAY_SIMULATIONS") or 100)
 MEMORY = Path("/dev/shm")
 

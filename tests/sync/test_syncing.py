@@ -28,19 +28,9 @@ from scrubjay.errors import (
 from scrubjay.stores.promises.memories import OWN_MODEL, Change, clock_at
 from scrubjay.stores.promises.sync import Erased
 from scrubjay.stores.scripts import SCHEMA_VERSION
-from scrubjay.values.memory import (
-    AccessLevel,
-    Caller,
-    Category,
-    Event,
-    JobStatus,
-    LinkKind,
-    Memory,
-    Provenance,
-    Role,
-    Source,
-    Status,
-)
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import AccessLevel, Category, LinkKind, Memory, Source, Status
+from scrubjay.values.store import Event, JobStatus
 from tests.conftest import Shared
 
 

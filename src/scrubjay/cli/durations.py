@@ -103,7 +103,7 @@ def read_on(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     """`--on 2026-11-15`, `--on 2026-11`, `--on 2026`, `--on "last week"`: the first and the last moment of it"""
     if value is None:
         return None
-    from scrubjay.engine.search.time_expressions import periods
+    from scrubjay.text.time_expressions import periods
 
     year = f"in {value.strip()}" if re.fullmatch(r"[0-9]{4}", value.strip()) else value
     found = periods(year, utc_now()) or periods(f"in {value}", utc_now())

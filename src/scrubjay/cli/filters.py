@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from scrubjay.cli.durations import read_on, read_since, read_until
-from scrubjay.values.memory import Category, Filter, State
+from scrubjay.values.memory import Category, State
+from scrubjay.values.search import Filter
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -35,7 +35,7 @@ class Session:
         """
         from scrubjay.engine.engine import Notices
         from scrubjay.settings import AUTO, DAY
-        from scrubjay.values.memory import Provenance
+        from scrubjay.values.callers import Provenance
         from scrubjay.wiring import open_engine
 
         # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
@@ -55,7 +55,7 @@ class Session:
 
 def check_known(engine: Engine) -> None:
     from scrubjay.errors import SpaceNotFound
-    from scrubjay.values.memory import DEFAULT_SPACE
+    from scrubjay.values.callers import DEFAULT_SPACE
 
     folders = () if engine.registry is None else engine.registry.stores()
     space = engine.spaces[0]

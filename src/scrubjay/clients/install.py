@@ -18,7 +18,7 @@ from scrubjay.clients.files import Change, contents, copy_of
 from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments
 from scrubjay.errors import InvalidInput
 from scrubjay.settings import AUTO, Settings
-from scrubjay.values.memory import DEFAULT_SPACE
+from scrubjay.values.callers import DEFAULT_SPACE
 
 Edit = Callable[[str | None], str | None]
 TRANSPORT = {"command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"}

@@ -26,18 +26,12 @@ from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.engine import Notices
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
+from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
+from scrubjay.values.callers import Provenance
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import (
-    MAX_PHRASE,
-    MAX_PHRASES,
-    MAX_WORDING,
-    MAX_WORDINGS,
-    Memory,
-    Prompt,
-    Provenance,
-    random_suffix,
-)
-from scrubjay.values.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
+from scrubjay.values.memory import MAX_PHRASE, MAX_PHRASES, Memory, random_suffix
+from scrubjay.values.search import MAX_WORDING, MAX_WORDINGS
+from scrubjay.values.store import Prompt
 
 if TYPE_CHECKING:
     from scrubjay.dialects.validation import Checker

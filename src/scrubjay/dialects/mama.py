@@ -26,8 +26,9 @@ from scrubjay.dialects.base import (
 )
 from scrubjay.engine.store.names import number_of
 from scrubjay.errors import Error, InvalidInput
-from scrubjay.values.letters import is_blank
-from scrubjay.values.memory import MAX_CONTENT, MAX_LIMIT, Kind
+from scrubjay.text.letters import is_blank
+from scrubjay.values.memory import MAX_CONTENT, Kind
+from scrubjay.values.search import MAX_LIMIT
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -26,7 +26,8 @@ from scrubjay.dialects.base import (
     text,
 )
 from scrubjay.errors import Error
-from scrubjay.values.memory import MAX_CONTENT, Filter, Memory, NewMemory, Query, Source
+from scrubjay.values.memory import MAX_CONTENT, Memory, NewMemory, Source
+from scrubjay.values.search import Filter, Query
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

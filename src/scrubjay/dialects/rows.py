@@ -69,10 +69,15 @@ class Rows:
     def _fields(self, gives: Any, result: Any) -> Body:
         if is_dataclass(gives):
             return dict(self.show(result))
-        if isinstance(result, dict) and gives.keys() <= result.keys():  # with optional fields, too
+        if isinstance(result, dict) and (is_schema(gives) or gives.keys() <= result.keys()):  # or with optional fields
             return result
         values = zip(gives, (result,) if len(gives) == 1 else result, strict=True)
         return {name: self.show(list(one) if get_origin(gives[name]) is list else one) for name, one in values}
+
+
+def is_schema(gives: Any) -> bool:
+    """Whether the reply of an operation is described by a whole schema, instead of field by field."""
+    return isinstance(gives, dict) and "properties" in gives
 
 
 def whole(kind: Any) -> bool:

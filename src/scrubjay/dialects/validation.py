@@ -79,6 +79,7 @@ RULES: dict[str, Callable[[Any], str]] = {
     "minItems": lambda kind: f"must have at least {kind.limit} item{'s' * (kind.limit > 1)}.",
     "maxItems": lambda kind: f"must have at most {kind.limit} items.",
     "minProperties": lambda kind: f"must have at least {kind.limit} field{'s' * (kind.limit > 1)}.",
+    "pattern": lambda kind: f"must match {kind.pattern}.",
     "format": lambda kind: f"must be a {kind.format}, such as 2026-11-15T10:00:00Z.",
 }
 

@@ -12,7 +12,6 @@ loaded here instead is given back. A request names the model by its fingerprint,
 from __future__ import annotations
 
 import base64
-import gc
 import heapq
 import os
 import threading
@@ -20,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from scrubjay.lazy import ctypes
 from scrubjay.lazy import numpy as np
 from scrubjay.machine.local_sockets import LENDS, exchanged, remove_dead, sockets
 from scrubjay.machine.locks import try_lock
+from scrubjay.values.frozen import dataclass
 
 if TYPE_CHECKING:
     from scrubjay.values.vectors import Vector
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 0.25  # for all lenders of a call together
 LOADING_SECONDS = 5.0  # to wait for another process that loads the model; then it is loaded here, too
 IDLE_SECONDS = 600.0  # without a text, after which a model is given back
-FEW = 2  # texts that are embedded by a lender; for more the model is loaded here
+FEW = 2  # texts that are embedded by a lender at once …
+MANY = 32  # … and within a minute, one after the other; for more the model is loaded here
 MINUTE = 60.0
 
 
@@ -81,7 +83,7 @@ class Lending:
                 path.unlink()
 
     def mark(self) -> None:
-        """Let the socket's name say whether there is a model to lend: nobody else has to be asked for one."""
+        """Let the socket's name say whether there is a model to lend: no one else has to be asked for one."""
         with self._lock:
             if self._socket is None or self.home is None:
                 return
@@ -96,18 +98,21 @@ class Lending:
         return any(model.loaded_at for model in self._models.values())
 
     def answer(self, question: dict[str, Any], process: int) -> dict[str, Any]:
-        """A text's vector; without a text, what is lent to whom.
+        """A text's vector; without a text, who borrows what.
 
         :raises KeyError: if that model is not loaded here
+        :raises TypeError: if there is no text to embed
         :raises TimeoutError: if others take too long: whoever asked has given up
         """
         if "text" not in question:
             return self.state()
-        model = self._models[question["lend"]]
+        model, text = self._models[question["lend"]], question["text"]
         if model.loaded_at is None:
             raise KeyError
-        with self._turns.turn(len(question["text"]), self.patience):
-            vector = model.made_here(question["text"], query=question["query"])
+        if not isinstance(text, str):
+            raise TypeError
+        with self._turns.turn(len(text), self.patience):
+            vector = model.made_here(text, query=question["query"])
         self._lent.append((self.now(), process))
         return {"vector": base64.b64encode(vector.tobytes()).decode()}
 
@@ -116,9 +121,7 @@ class Lending:
         return {
             "process": os.getpid(),
             "client": self._client(),
-            "models": [
-                {"name": model.name, "since": model.loaded_at} for model in self._models.values() if model.loaded_at
-            ],
+            "models": {model.name: model.loaded_at for model in self._models.values() if model.loaded_at},
             "askers": len(set(recent)),
             "texts_per_second": round(len(recent) / MINUTE, 2),
         }
@@ -172,6 +175,7 @@ class Lent(Embedder):
         self._lending = lending
         self._used_at: float | None = None
         self._passed: set[Path] = set()  # lenders that did not help
+        self._texts: deque[float] = deque(maxlen=MANY)  # when the last ones came, without questions
 
     @property
     def fingerprint(self) -> str:
@@ -182,7 +186,7 @@ class Lent(Embedder):
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         self._begin()
-        if len(texts) > FEW and self.loaded_at is None:
+        if self.loaded_at is None and self._many(len(texts)):
             self._load_here()
         if self.loaded_at is None:
             return [self._borrowed(text, query=False) for text in texts]
@@ -226,8 +230,15 @@ class Lent(Embedder):
             self.load()
         self._used_at = self._lending.now()
 
+    def _many(self, count: int) -> bool:
+        """Whether so many texts come, at once or one after the other, that lenders should be spared."""
+        now = self._lending.now()
+        self._texts.extend([now] * count)
+        return count > FEW or (len(self._texts) == MANY and now - self._texts[0] < MINUTE)
+
     def _load_here(self, progress: Callable[[str], None] | None = None) -> None:
         self._embedder.load(progress)
+        give_back_memory()  # a fifth of a loaded model's: its file as it was read
         self.loaded_at = time.time()
         self._passed.clear()
         self._lending.mark()
@@ -238,7 +249,7 @@ class Lent(Embedder):
         return [path for path in found if path not in self._passed]
 
     def _borrowed(self, text: str, *, query: bool) -> Vector:
-        """:raises NotLoaded: if nobody lends it"""
+        """:raises NotLoaded: if no one lends it"""
         until = time.monotonic() + self._lending.patience
         lenders = self._lenders()
         for path in lenders:
@@ -286,18 +297,40 @@ class Turns:
                 self._changed.notify_all()
 
 
-def lenders_of(home: Path) -> list[dict[str, Any]]:
-    """What the processes say that lend a model there."""
-    told = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lender:
+    """A process that has a model loaded, as it says itself."""
+
+    process: int
+    client: str
+    model: str
+    since: datetime
+    askers: int  # processes, in the last minute
+    texts_per_second: float  # for them, in the last minute
+
+
+def lenders_of(home: Path) -> list[Lender]:
+    """Who lends which model there."""
+    found = []
     for path in sockets(home):
         if path.name.endswith(LENDS):
-            with suppress(OSError, ValueError):
-                told.append(exchanged(path, {"lend": ""}, PATIENCE_SECONDS))
-    return told
+            with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # gone, or of another version
+                told = exchanged(path, {"lend": ""}, PATIENCE_SECONDS)
+                found += [
+                    Lender(
+                        process=int(told["process"]),
+                        client=str(told["client"]),
+                        model=name,
+                        since=datetime.fromtimestamp(since, UTC),
+                        askers=int(told["askers"]),
+                        texts_per_second=float(told["texts_per_second"]),
+                    )
+                    for name, since in told["models"].items()
+                ]
+    return found
 
 
 def give_back_memory() -> None:
     """Let the system have what was freed; the C library would keep it for later."""
-    gc.collect()
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scrubjay.errors import Forbidden
-from scrubjay.values.memory import AccessLevel, Audience, Caller, Conversation, Memory, Role, Scope, Sight
+from scrubjay.values.callers import Audience, Caller, Role, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Memory
+from scrubjay.values.store import Conversation
 
 # For the engine's own bookkeeping (a chain must hold together though the caller sees only part of it), never a reply.
 EVERYTHING = Audience("", (Scope(None, Sight.ALL),))

@@ -25,8 +25,11 @@ from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.search.ranking import recency_of
 from scrubjay.errors import InvalidInput
+from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import DEFAULT_SPACE, Decay, Filter, Kind, Memory, Order, Outcome, Space
+from scrubjay.values.memory import Kind, Memory, Outcome
+from scrubjay.values.search import Decay, Filter, Order
+from scrubjay.values.store import Space
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from scrubjay.lazy import argon2
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import (
+from scrubjay.values.callers import (
     DEFAULT_SPACE,
     EVERY_SPACE,
     LOCAL_USER,
@@ -36,8 +35,9 @@ from scrubjay.values.memory import (
     Grant,
     Role,
     Session,
-    random_suffix,
 )
+from scrubjay.values.frozen import dataclass, replace
+from scrubjay.values.memory import random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

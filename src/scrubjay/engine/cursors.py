@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position, Reads, Store
-from scrubjay.values.memory import NO_GLIMPSES, Audience, Filter, Memory, Order, Status
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Memory, Status
+from scrubjay.values.search import NO_GLIMPSES, Filter, Order
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

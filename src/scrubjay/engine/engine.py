@@ -25,37 +25,27 @@ from scrubjay.lazy import Part, modules
 from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
 from scrubjay.stores.promises.statistics import SpaceCounts
 from scrubjay.values import codec
+from scrubjay.values.callers import DEFAULT_SPACE, Audience, Caller, Provenance
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
-    DEFAULT_SPACE,
-    Audience,
-    Caller,
-    Filter,
     Forgotten,
     FormerPhrases,
-    Hits,
     Kind,
     Link,
     Memory,
     NewMemory,
     OpenConflict,
-    Order,
-    Page,
-    Prompt,
-    Provenance,
-    Query,
-    Recall,
     Relation,
     Revised,
     Source,
-    Space,
     State,
     Status,
     Stored,
-    TagCount,
     Version,
 )
+from scrubjay.values.search import Filter, Hits, Order, Page, Query
+from scrubjay.values.store import Prompt, Recall, Space, TagCount
 
 if TYPE_CHECKING:
     from scrubjay.engine import brief, statistics, transfer

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from scrubjay.engine import access, cursors
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position
+from scrubjay.values.callers import Role
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Event, Role
+from scrubjay.values.store import Event
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

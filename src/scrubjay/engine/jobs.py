@@ -22,8 +22,10 @@ from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
 from scrubjay.lazy import logging
+from scrubjay.values.callers import Role
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Job, JobStatus, Role, random_suffix
+from scrubjay.values.memory import random_suffix
+from scrubjay.values.store import Job, JobStatus
 
 if TYPE_CHECKING:
     from logging import Logger

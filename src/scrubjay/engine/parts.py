@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +20,8 @@ from scrubjay.engine.store.models import FurtherModel, Models
 from scrubjay.engine.upkeep.housekeeping import Housekeeper
 from scrubjay.engine.upkeep.vector_index import Indexer
 from scrubjay.errors import ArchiveUnavailable
-from scrubjay.values.memory import DEFAULT_SPACE, Caller, Prompt, Provenance
+from scrubjay.values.callers import DEFAULT_SPACE, Caller, Provenance
+from scrubjay.values.store import Prompt
 from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:
@@ -167,6 +169,7 @@ class Parts:
         embeddings = [self.embedding, *(one.embedding for one in self.models.each)]
         if [each for each in embeddings if each.rest()] and not self.lending.lends:
             self.records.rest()
+            gc.collect()
             give_back_memory()
 
     def close(self) -> None:

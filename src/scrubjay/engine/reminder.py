@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from scrubjay.engine.brief import entry, pairs_together
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Filter, Memory, Query, Verdict
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Filter, Query, Verdict
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

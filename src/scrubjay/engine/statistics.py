@@ -17,8 +17,10 @@ from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
+from scrubjay.values.callers import Audience, Caller, Role
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Audience, Caller, Category, Filter, Order, Role, State
+from scrubjay.values.memory import Category, State
+from scrubjay.values.search import Filter, Order
 
 MAX_POINTS = 1_000  # of a trend; the newest ones are shown
 MAX_RECALL_POINTS = 30  # each is counted by itself

@@ -23,21 +23,11 @@ from scrubjay.engine.store import embedding, intake, names
 from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.values import plain_json
+from scrubjay.values.callers import Audience, Caller, Provenance, Role
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import (
-    TIMES,
-    Audience,
-    Caller,
-    Filter,
-    Link,
-    LinkKind,
-    Memory,
-    Provenance,
-    Role,
-    State,
-    Status,
-)
+from scrubjay.values.memory import TIMES, Link, LinkKind, Memory, State, Status
+from scrubjay.values.search import Filter
 from scrubjay.values.suggestions import required
 from scrubjay.values.times import iso, milliseconds, parse_time, read_time
 

@@ -24,9 +24,9 @@ from typing import Any, TypeVar, cast
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
+from scrubjay.text.letters import SENTENCES, normalised
 from scrubjay.text.secrets import masked, secrets_in
 from scrubjay.values.frozen import replace
-from scrubjay.values.letters import SENTENCES, normalised
 from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags

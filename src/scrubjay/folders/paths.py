@@ -12,7 +12,7 @@ import re
 from hashlib import sha256
 
 from scrubjay.errors import InvalidInput
-from scrubjay.values.letters import normalised
+from scrubjay.text.letters import normalised
 
 MAX_SEGMENT = 100
 MAX_PATH = 400

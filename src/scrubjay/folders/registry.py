@@ -25,8 +25,8 @@ from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
 from scrubjay.lazy import logging, yaml
 from scrubjay.machine.paths import expanded, replace_file
+from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import DEFAULT_SPACE
 
 FILE = "stores.yaml"
 MAX_BYTES = 1_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.machine.paths import SQLITE
-from scrubjay.values.memory import Provenance
+from scrubjay.values.callers import Provenance
 from scrubjay.wiring import current_space, open_engine
 
 if TYPE_CHECKING:

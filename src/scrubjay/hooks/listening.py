@@ -21,11 +21,13 @@ from contextlib import suppress
 
 from scrubjay.engine.engine import Engine
 from scrubjay.hooks.answers import answer
-from scrubjay.machine.local_sockets import address, caller, received, remove_dead
+from scrubjay.machine.local_sockets import BEGUN, address, caller, received, remove_dead
 from scrubjay.settings import Settings
 
 log = logging.getLogger(__name__)
 READ_SECONDS = 0.5  # what a caller gets to send its line, and to take the answer
+ASKERS = 64  # at once; the system lets as many again wait
+AGAIN_SECONDS = 0.1  # where no more files may be opened, or threads started
 
 
 def listen(settings: Settings, engine: Engine, client: Callable[[], str] = lambda: "unknown") -> Callable[[], None]:
@@ -43,7 +45,7 @@ def listen(settings: Settings, engine: Engine, client: Callable[[], str] = lambd
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_dead(settings.home)
         # By this name others find it, and remove it if no one listens there: so it gets its name when someone does.
-        begun = path.with_suffix(".begun")
+        begun = path.with_suffix(BEGUN)
         begun.unlink(missing_ok=True)
         with address(begun) as name:
             line.bind(name)
@@ -55,10 +57,10 @@ def listen(settings: Settings, engine: Engine, client: Callable[[], str] = lambd
         log.warning("Hooks cannot ask this server: %s", error.strerror or error)
         return lambda: None
     lending.listens(path, client)
-    hooks = threading.Lock()
+    hooks, room, closed = threading.Lock(), threading.BoundedSemaphore(ASKERS), threading.Event()
 
     def answered(asker: socket.socket) -> None:
-        with asker, suppress(Exception):
+        with room, asker, suppress(Exception):
             process = caller(asker)
             question = json.loads(received(asker, time.monotonic() + READ_SECONDS))
             if "lend" in question:
@@ -70,12 +72,17 @@ def listen(settings: Settings, engine: Engine, client: Callable[[], str] = lambd
             asker.sendall(json.dumps(reply).encode() + b"\n")
 
     def serve() -> None:
-        with suppress(OSError):  # closed
-            while True:
+        while not closed.is_set():
+            with room:  # someone leaves soon
+                pass
+            try:
                 asker, _ = line.accept()
                 threading.Thread(target=answered, args=(asker,), daemon=True).start()
+            except (OSError, RuntimeError):
+                closed.wait(AGAIN_SECONDS)
 
     def close() -> None:
+        closed.set()
         lending.stop()
         with suppress(OSError):
             line.shutdown(socket.SHUT_RDWR)

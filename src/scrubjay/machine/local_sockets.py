@@ -1,7 +1,7 @@
 """Sockets in the folder `run` of a home, by which scrubjay's processes of one user find and ask each other.
 
 Every window and server listens on one, named after its process: `PID.sock`, or `PID.model.sock` while it has an
-embedding model to lend. One line of JSON goes there, one comes back. A socket on which nobody listens any more is
+embedding model to lend. One line of JSON goes there, one comes back. A socket on which no one listens any more is
 removed by whoever notices.
 """
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LARGEST = 1_000_000  # bytes of a line
 LONGEST = 90  # letters of a path that every system takes as an address
 LENDS = ".model.sock"
+BEGUN = ".begun"  # what a socket is called before its process listens there
 
 
 def sockets(home: Path) -> list[Path]:
@@ -61,7 +62,7 @@ def exchanged(path: Path, question: dict[str, Any], seconds: float) -> dict[str,
     """What the process that listens there answers.
 
     :raises OSError: if it does not answer in time
-    :raises ValueError: if that is no answer
+    :raises ValueError: if it answers anything else
     """
     until = time.monotonic() + seconds
     with connected(path, seconds) as line:
@@ -77,6 +78,18 @@ def remove_dead(home: Path) -> None:
     for path in sockets(home):
         with suppress(OSError):
             connected(path, 0.0).close()  # without waiting: who listens is alive, even where many wait
+    for begun in (home / "run").glob(f"*{BEGUN}"):
+        with suppress(OSError, ValueError):
+            if is_gone(int(begun.stem)):  # it was killed before it listened
+                begun.unlink()
+
+
+def is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def caller(line: socket.socket) -> int:

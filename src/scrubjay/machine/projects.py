@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scrubjay.values.letters import slug
+from scrubjay.text.letters import slug
 
 
 def project_space(folder: Path) -> str | None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from scrubjay.errors import ProviderError
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, Reply, TooLong
-from scrubjay.values.memory import Prompt
+from scrubjay.values.store import Prompt
 
 MAX_ANSWER = 1_000_000  # characters; an endless answer is cut off as a failure
 MAX_REPLY_BYTES = 2_000_000

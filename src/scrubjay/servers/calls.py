@@ -22,14 +22,14 @@ from scrubjay.errors import Error, Internal, InvalidInput, RateLimited, TimedOut
 from scrubjay.servers.stdio.profile import served_name, without_also
 from scrubjay.servers.workers import Workers
 from scrubjay.values import plain_json
+from scrubjay.values.callers import LOCAL_USER, Provenance
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import LOCAL_USER, Provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from scrubjay.engine.jobs import Progress
     from scrubjay.servers.http.rate_limits import Limits, Rate
-    from scrubjay.values.memory import Prompt
+    from scrubjay.values.store import Prompt
 
 log = logging.getLogger(__name__)
 

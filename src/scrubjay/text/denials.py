@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from scrubjay.text.tokens import first_clause, stems
-from scrubjay.values.languages import word_set
+from scrubjay.text.tokens import first_clause, stems, word_set
 
 DENIALS = word_set("no not never without none nobody nothing neither nor cannot")
 EMPTY = word_set(  # they name no object of a denial

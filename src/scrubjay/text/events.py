@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from scrubjay.text.tokens import TOKEN, first_clause
-from scrubjay.values.languages import word_set
+from scrubjay.text.tokens import TOKEN, first_clause, word_set
 
 CHANGED = word_set(
     "moved move moves changed changes change switched switch replaced replaces replace swapped migrated migrate "

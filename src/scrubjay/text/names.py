@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scrubjay.values.pronouns import words_of
-from scrubjay.values.words import CALENDAR, STOP_WORDS, query_words
+from scrubjay.text.tokens import words_of
+from scrubjay.text.words import CALENDAR, STOP_WORDS, query_words
 
 STEM = 5  # letters of a word that stand for it
 IDENTIFIER = re.compile(r"\d|[_.\-]|\w[A-Z]")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from scrubjay.text.tokens import SAME, root
-from scrubjay.values.languages import FOREIGN, NAMES, word_set
-from scrubjay.values.words import STOP_WORDS
+from scrubjay.text.languages import FOREIGN, NAMES
+from scrubjay.text.tokens import SAME, root, word_set
+from scrubjay.text.words import STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[.:/-][^\W_]+)*")
 # Scripts in which words stand without spaces or change at their end: pairs of letters are compared, not words.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from scrubjay.text.tokens import first_clause, stems
-from scrubjay.values.languages import word_set
+from scrubjay.text.tokens import first_clause, stems, word_set
 
 OF_SEVERAL = word_set(
     "uses offers supports speaks has owns sells likes loves enjoys plays collects volunteers subscribes coaches "

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from scrubjay.values.languages import word_set
+
+def word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WORD = re.compile(r"[^\W\d_]+")
+SHORT = 400  # characters: a question, or how a memory begins; a search asks for the words of the same ones repeatedly
+REMEMBERED = 500  # such texts, 2 MB at most
+_LETTERS = bytes(ord(sign.lower()) if sign.isascii() and sign.isalpha() else ord(" ") for sign in map(chr, range(256)))
 
 TOKEN = re.compile(r"`[^`]+`|[#.]?[^\W_]+(?:[-_'.:/][^\W_]+)*", re.UNICODE)
 CLAUSE_END = re.compile(
@@ -46,3 +55,19 @@ def first_clause(text: str) -> list[str]:
 def stems(words: Iterable[str]) -> tuple[str, ...]:
     """Short stems of the words that say something, in order."""
     return tuple("have" if word in HAVING else root(word)[:SAME] for word in words if word not in FUNCTION_WORDS)
+
+
+def words_of(text: str) -> Sequence[str]:
+    return _words_of_short(text) if len(text) <= SHORT else told_apart(text)
+
+
+@lru_cache(REMEMBERED)
+def _words_of_short(text: str) -> tuple[str, ...]:
+    return tuple(told_apart(text))
+
+
+def told_apart(text: str) -> list[str]:
+    """The same of a text that is asked for once."""
+    if text.isascii():  # in a sixth of the time, and a search asks it of a hundred new texts
+        return text.encode().translate(_LETTERS).decode().split()
+    return WORD.findall(text.lower())

@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from scrubjay.dialects.base import Dialect, Resource, Resources, object_schema
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.servers.http.app import build_app
-from scrubjay.values.memory import Prompt
+from scrubjay.values.store import Prompt
 
 ANY = {"type": "object"}
 PAUSE = 0.05  # seconds between two notes of one call, as the suite asks

@@ -23,6 +23,8 @@ from tests.servers.others.installed import node, npm, python
 from tests.servers.samples import sample
 from tests.servers.sites import running
 
+pytestmark = pytest.mark.process
+
 HERE = Path(__file__).parent
 TOOLS = [find(name) for name in DIALECTS]
 TYPESCRIPT, PYTHON = "@modelcontextprotocol/sdk@1.32.2", "mcp==1.30.0"

@@ -17,6 +17,8 @@ from tests.servers.others.everything import everything
 from tests.servers.others.installed import node, npm
 from tests.servers.sites import running
 
+pytestmark = pytest.mark.process
+
 EXPECTED = Path(__file__).with_name("expected_failures.yml")
 OLD, NEW = "@modelcontextprotocol/conformance@0.1.16", "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 

@@ -21,7 +21,7 @@ from tests.servers.others.installed import npm
 
 PACKAGES = ("@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0", "@google/gemini-cli@0.61.0")
 PLUGIN = Path(__file__).parents[3] / "src" / "scrubjay" / "clients" / "plugin"
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.process]
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from scrubjay.errors import Conflict, NotFound
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.promises.statistics import Part
-from scrubjay.values.memory import Filter, Kind, State, Status, Tier
+from scrubjay.values.memory import Kind, State, Status, Tier
+from scrubjay.values.search import Filter
 from tests.stores.contract.samples import (
     EVERY_STATE,
     EVERYTHING,

@@ -10,7 +10,8 @@ import pytest
 
 from scrubjay.errors import Conflict
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import Act, ActFilter, Credential, CredentialKind, Event, Grant, Role, Session
+from scrubjay.values.callers import Act, ActFilter, Credential, CredentialKind, Grant, Role, Session
+from scrubjay.values.store import Event
 from tests.stores.contract.samples import NOW, later
 
 

@@ -10,20 +10,10 @@ import pytest
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Context,
-    Conversation,
-    Filter,
-    Injection,
-    Memory,
-    Message,
-    Scope,
-    Sight,
-    Speaker,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Context, Memory, Status
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Conversation, Injection, Message, Speaker
 from tests.stores.contract.samples import (
     EVERYTHING,
     NOW,

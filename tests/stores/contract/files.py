@@ -8,7 +8,8 @@ import pytest
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import AccessLevel, Audience, Context, Link, LinkKind, Scope, Sight, State, Status
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Context, Link, LinkKind, State, Status
 from tests.stores.contract.samples import EVERYTHING, NOTHING, NOW, later, put, put_all, put_in, some
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.promises.memories import FURTHER_MODELS, Store
-from scrubjay.values.memory import Audience, Filter, Memory, Scope, Sight, Status
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import Memory, Status
+from scrubjay.values.search import Filter
 from tests.stores.contract.samples import (
     CLOSE,
     EVERY_STATE,

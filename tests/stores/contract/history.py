@@ -8,7 +8,9 @@ import pytest
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import AccessLevel, Filter, LinkKind, Provenance, State, Status
+from scrubjay.values.callers import Provenance
+from scrubjay.values.memory import AccessLevel, LinkKind, State, Status
+from scrubjay.values.search import Filter
 from tests.stores.contract.samples import (
     CLOSE,
     QUERY,

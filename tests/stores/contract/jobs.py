@@ -10,7 +10,8 @@ import pytest
 
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import Caller, JobStatus, Provenance, Role
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.store import JobStatus
 from tests.stores.contract.samples import (
     NOW,
     Reopen,

@@ -10,23 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrubjay.stores.promises.memories import Position, Store
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Kind,
-    Memory,
-    Order,
-    Provenance,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-    new_id,
-)
+from scrubjay.values.callers import Audience, Provenance, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, Source, State, Status, new_id
+from scrubjay.values.search import Filter, Order
 from tests.stores.contract.samples import (
     EVERYTHING,
     NOTHING,

@@ -13,21 +13,9 @@ from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict, SpaceNotFound, StorageError
 from scrubjay.stores.promises.memories import OWN_MODEL, Addition, Change, Store
 from scrubjay.stores.promises.statistics import Part
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Kind,
-    Memory,
-    Provenance,
-    Scope,
-    Sight,
-    Source,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Provenance, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, Source, State, Status
+from scrubjay.values.search import Filter
 from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     EVERY_STATE,

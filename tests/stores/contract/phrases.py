@@ -9,8 +9,9 @@ import pytest
 from scrubjay.errors import Conflict
 from scrubjay.stores.promises.memories import Change, Store
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.values.memory import Filter, FormerPhrases, Memory
-from scrubjay.values.words import PASSAGE
+from scrubjay.text.words import PASSAGE
+from scrubjay.values.memory import FormerPhrases, Memory
+from scrubjay.values.search import Filter
 from tests.stores.contract.samples import (
     EVERYTHING,
     NOW,

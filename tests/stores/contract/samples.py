@@ -14,25 +14,10 @@ from scrubjay.embedders.base import Vector
 from scrubjay.stores.promises.memories import Change, Request, Store, Transaction
 from scrubjay.stores.promises.statistics import Part, Totals
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.values.memory import (
-    AccessLevel,
-    Archive,
-    Audience,
-    Caller,
-    Category,
-    Conversation,
-    Event,
-    Filter,
-    Job,
-    Link,
-    LinkKind,
-    Memory,
-    Scope,
-    Sight,
-    State,
-    Tier,
-    new_id,
-)
+from scrubjay.values.callers import Audience, Caller, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Archive, Category, Link, LinkKind, Memory, State, Tier, new_id
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Conversation, Event, Job
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 EVERYTHING = Audience("local", (Scope(None, Sight.ALL),))

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from scrubjay.stores.promises.memories import Store
-from scrubjay.values.memory import AccessLevel, Audience, Category, Context, Filter, Scope, Sight, Sketch, Status
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Sketch, Status
+from scrubjay.values.search import Filter
 from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     CLOSE,

@@ -11,20 +11,10 @@ import pytest
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.promises.memories import OWN_MODEL, Store
 from scrubjay.stores.promises.statistics import SpaceCounts
-from scrubjay.values.memory import (
-    AT_HAND,
-    AccessLevel,
-    Audience,
-    BulkOperation,
-    Context,
-    Filter,
-    Kind,
-    LinkKind,
-    Memory,
-    Scope,
-    Sight,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AT_HAND, AccessLevel, Context, Kind, LinkKind, Memory, Status
+from scrubjay.values.search import Filter
+from scrubjay.values.store import BulkOperation
 from tests.stores.contract.samples import (
     EVERY_STATE,
     EVERYTHING,

@@ -16,20 +16,10 @@ import pytest
 from scrubjay.stores.promises.memories import Change, Store
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
 from scrubjay.stores.tables import tally
-from scrubjay.values.memory import (
-    AccessLevel,
-    Audience,
-    Category,
-    Context,
-    Filter,
-    Memory,
-    Order,
-    Recall,
-    Scope,
-    Sight,
-    State,
-    Status,
-)
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory, State, Status
+from scrubjay.values.search import Filter, Order
+from scrubjay.values.store import Recall
 from tests.stores.contract.samples import (
     EVERYTHING,
     NOTHING,

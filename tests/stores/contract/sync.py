@@ -11,7 +11,9 @@ from scrubjay.errors import Conflict
 from scrubjay.stores.promises.memories import Store, Transaction, clock_at
 from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Erased, Heard, Replica, Stamp, SyncConflict
-from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Context, Filter, Memory, Scope, Sight, State, Status
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.memory import AT_HAND, AccessLevel, Context, Memory, State, Status
+from scrubjay.values.search import Filter
 from scrubjay.values.times import milliseconds
 from tests.stores.contract.samples import (
     CLOSE,

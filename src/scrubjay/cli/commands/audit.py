@@ -12,7 +12,7 @@ from scrubjay.cli.durations import read_since, read_until
 from scrubjay.cli.ids import meant
 from scrubjay.cli.output import note, print_json, print_table
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import ActFilter
+from scrubjay.values.callers import ActFilter
 
 
 @click.command(

@@ -25,7 +25,8 @@ from scrubjay.cli.output import (
 from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import Session
 from scrubjay.errors import Error, NotFound
-from scrubjay.values.memory import MAX_LIMIT, OpenConflict, Relation
+from scrubjay.values.memory import OpenConflict, Relation
+from scrubjay.values.search import MAX_LIMIT
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

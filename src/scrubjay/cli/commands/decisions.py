@@ -11,7 +11,8 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.commands import diagrams
 from scrubjay.cli.output import note, nothing, print_json, print_table, safe, when
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import LinkKind, topic_key
+from scrubjay.text.letters import topic_key
+from scrubjay.values.memory import LinkKind
 
 if TYPE_CHECKING:
     from scrubjay.engine.decisions.decisions import Graph

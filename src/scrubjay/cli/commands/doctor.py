@@ -20,12 +20,13 @@ import click
 from scrubjay import __version__
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
-from scrubjay.cli.output import counted, note, print_json, print_table
+from scrubjay.cli.output import counted, note, print_json, print_table, when
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.clients.checkup import Entry, ailments
 from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES, find
 from scrubjay.embedders.download import verify
+from scrubjay.embedders.lending import lenders_of
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
 from scrubjay.engine.conflicts.duplicates import beside, same_said
@@ -39,7 +40,7 @@ from scrubjay.folders.folder import Folder
 from scrubjay.machine.paths import SQLITE
 from scrubjay.machine.projects import project_root
 from scrubjay.stores.promises.memories import LOST, OWN_MODEL, clock_at
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import (
     archive_folder,
@@ -124,6 +125,7 @@ def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding
     yield Finding(OK, "settings", "Readable.")
     yield from home(settings.home)
     yield from model_files(settings)
+    yield from lenders(settings)
     yield from clients()
     if file is not None and not os.path.lexists(file):  # a dangling link counts as something
         yield Finding(OK, "store", "None yet.", "The first memory creates it: scrubjay store TEXT")
@@ -196,6 +198,14 @@ def languages(settings: Settings) -> Iterator[Finding]:
         yield Finding(OK if settings.languages == "auto" else WARNING, "languages", found, PULL)
     else:
         yield Finding(OK, "languages", f"{LANGUAGES} is installed and intact.")
+
+
+def lenders(settings: Settings) -> Iterator[Finding]:
+    """Who has a model loaded, and lends it to this user's other processes."""
+    for one in lenders_of(settings.home):
+        said = f"{one.client} (process {one.process}) lends {one.model} since {when(one.since)}"
+        askers = counted(one.askers, "asker", "askers")
+        yield Finding(OK, "lending", f"{said}: {askers}, {one.texts_per_second:.2f} texts a second.")
 
 
 def clients() -> Iterator[Finding]:

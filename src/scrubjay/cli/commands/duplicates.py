@@ -11,7 +11,7 @@ from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import elsewhere, note, nothing, on_terminal, print_json, print_table
 from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import MAX_LIMIT
+from scrubjay.values.search import MAX_LIMIT
 
 
 @click.command(

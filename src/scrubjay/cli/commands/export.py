@@ -20,7 +20,7 @@ from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.engine.transfer import first_line, line_of
 from scrubjay.errors import Conflict, InvalidInput
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
 from scrubjay.wiring import salvaged
 

@@ -13,8 +13,8 @@ from scrubjay.cli.progress import progress
 from scrubjay.cli.session import Session
 from scrubjay.errors import Conflict
 from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space
+from scrubjay.text.letters import slug
 from scrubjay.values.codec import plain
-from scrubjay.values.letters import slug
 
 if TYPE_CHECKING:
     from scrubjay.engine.files.stores import Indexed

@@ -10,7 +10,7 @@ import click
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import Cell, note, print_facts, print_json, show_table
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import Job, JobStatus
+from scrubjay.values.store import Job, JobStatus
 
 
 @click.group(

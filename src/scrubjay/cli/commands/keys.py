@@ -11,8 +11,8 @@ from scrubjay.cli.command import Family
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.output import confirmed, note, print_json, show_table, when
 from scrubjay.cli.session import Session
+from scrubjay.values.callers import Credential, CredentialKind, Role
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import Credential, CredentialKind, Role
 from scrubjay.values.times import utc_now
 
 if TYPE_CHECKING:

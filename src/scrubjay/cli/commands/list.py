@@ -12,7 +12,8 @@ from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
-from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Memory, Order, State
+from scrubjay.values.memory import AT_HAND, Memory, State
+from scrubjay.values.search import MAX_LIMIT, Order
 
 ORDERS = {
     "created": Order.CREATED,

@@ -15,6 +15,7 @@ from scrubjay.cli.session import Session
 from scrubjay.embedders.catalogue import CATALOGUE, find
 from scrubjay.embedders.download import pull as fetch
 from scrubjay.embedders.download import verify
+from scrubjay.embedders.lending import lenders_of
 from scrubjay.errors import EmbeddingError
 from scrubjay.wiring import further_models
 
@@ -36,6 +37,7 @@ WITHOUT_FILES = {
     scrubjay model pull
     scrubjay model list
     scrubjay model check
+    scrubjay model status
     """,
 )
 def model() -> None:
@@ -147,3 +149,24 @@ def check(ctx: click.Context) -> None:
         note(WITHOUT_FILES.get(name, f"{name} is installed and intact."), session)
     if wrong:
         ctx.exit(FAILED)
+
+
+@model.command(examples="scrubjay model status")
+@click.pass_obj
+def status(session: Session) -> None:
+    """List the processes that have a model loaded and lend it to your others.
+
+    Whoever first needs a model loads it and lends it; none is started for that. Askers and texts are those of the last
+    minute.
+    """
+    settings = session.settings()
+    found = lenders_of(settings.home)
+    rows = [
+        (str(one.process), one.client, one.model, one.since, str(one.askers), f"{one.texts_per_second:.2f}")
+        for one in found
+    ]
+    show_table(found, ("process", "client", "model", "since", "askers", "texts/s"), rows, session)
+    if not settings.lend_model:
+        note("Lending is off (SCRUBJAY_LEND_MODEL).", session)
+    elif not found:
+        note("No process has a model loaded just now.", session)

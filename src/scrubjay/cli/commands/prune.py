@@ -7,7 +7,8 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, show_table
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import AT_HAND, Filter
+from scrubjay.values.memory import AT_HAND
+from scrubjay.values.search import Filter
 
 
 @click.command(

@@ -29,9 +29,10 @@ from scrubjay.cli.output import (
 from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import Session
 from scrubjay.cli.states import state_of
-from scrubjay.stores.tables.stems import stems
-from scrubjay.values.memory import MAX_LIMIT, Hit, Query, State, Verdict
-from scrubjay.values.words import query_words
+from scrubjay.text.stems import stems
+from scrubjay.text.words import query_words
+from scrubjay.values.memory import State
+from scrubjay.values.search import MAX_LIMIT, Hit, Query, Verdict
 
 
 @click.command(

@@ -7,7 +7,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import nothing, print_json, print_table
 from scrubjay.cli.session import Session
-from scrubjay.values.memory import MAX_LIMIT
+from scrubjay.values.search import MAX_LIMIT
 
 
 @click.command(

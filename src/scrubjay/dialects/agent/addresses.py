@@ -11,7 +11,8 @@ from scrubjay.clients.guidance import skill
 from scrubjay.dialects.agent import replies
 from scrubjay.dialects.base import Resource, Resources
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import AT_HAND, MAX_LIMIT, Filter
+from scrubjay.values.memory import AT_HAND
+from scrubjay.values.search import MAX_LIMIT, Filter
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import LABEL, indented, on_one_line
-from scrubjay.values.memory import Forgotten, Hit, Hits, Kind, Memory, Relation, Status, Stored, Undone, Verdict
+from scrubjay.values.memory import Forgotten, Kind, Memory, Relation, Status, Stored, Undone
+from scrubjay.values.search import Hit, Hits, Verdict
 from scrubjay.values.times import ago
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ from scrubjay.dialects.base import (
 )
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
 from scrubjay.errors import Conflict, Error, InvalidInput, NotFound
-from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Filter, Kind, NewMemory, Query, Relation, Status
+from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Kind, NewMemory, Relation, Status
+from scrubjay.values.search import Filter, Query
 from scrubjay.values.times import parse_time
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from scrubjay.dialects.chimera.memories import (
 )
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import AccessLevel, Conversation, Message
+from scrubjay.values.memory import AccessLevel
+from scrubjay.values.store import Conversation, Message
 
 if TYPE_CHECKING:
     from scrubjay.engine.conversations.conversations import Turn

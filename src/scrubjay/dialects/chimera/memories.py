@@ -34,7 +34,9 @@ from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import MAX_CONTENT, Memory, Message, NewMemory, Source, Verdict
+from scrubjay.values.memory import MAX_CONTENT, Memory, NewMemory, Source
+from scrubjay.values.search import Verdict
+from scrubjay.values.store import Message
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:

@@ -39,7 +39,8 @@ from scrubjay.dialects.chimera.memories import (
 )
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source, Space
+from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source
+from scrubjay.values.store import Space
 
 WORKSPACE = object_schema(
     {"id": text(), "name": text(), "description": text(), "memory_count": COUNT, "created_at": TIME},

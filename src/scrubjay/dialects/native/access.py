@@ -9,7 +9,8 @@ from scrubjay.dialects.base import Body, Pieces, Stream, object_schema
 from scrubjay.dialects.native.rows import OWNER, Limit, Name, Reason, Spaces, Text, reads, writes
 from scrubjay.dialects.schemas import fields_of, shown
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import Act, ActFilter, Credential, CredentialKind, Event, Grant, Role
+from scrubjay.values.callers import Act, ActFilter, Credential, CredentialKind, Grant, Role
+from scrubjay.values.store import Event
 
 KeyId = Annotated[Text, "A credential's id"]
 KIND = "A key for programs, or a subject of your token issuer"

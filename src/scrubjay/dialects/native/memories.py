@@ -22,7 +22,9 @@ from scrubjay.engine.lifecycle.curation import Node
 from scrubjay.engine.store.intake import CHANGEABLE as ONE_CHANGEABLE
 from scrubjay.engine.store.intake import TagChange
 from scrubjay.values import memory as values
-from scrubjay.values.memory import Filter, Link, Memory, NewMemory, Order, Query, Relation
+from scrubjay.values.memory import Link, Memory, NewMemory, Relation
+from scrubjay.values.search import Filter, Hit, Order, Query, Verdict
+from scrubjay.values.store import Recall, Topic
 from scrubjay.values.times import parse_time
 
 __all__ = ["native"]
@@ -109,7 +111,7 @@ def same_as(engine: Engine, memory: Memory) -> list[str]:
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-FOUND = {"hits": list[values.Hit], "verdict": values.Verdict, "total": COUNT}
+FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT}
 
 
 @reads("POST /search", "Search with explanation", FOUND, optional=NOTICED)
@@ -157,7 +159,7 @@ def brief(engine: Engine, budget: Annotated[int, {"minimum": LEAST, "maximum": M
     return engine.brief(budget=budget)
 
 
-@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[values.Recall]})
+@reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[Recall]})
 def shown_to(engine: Engine, id: Id) -> Any:
     """Who received a memory and when, newest first: for when it turns out to be poisoned or wrong."""
     return engine.shown_to(id)
@@ -274,7 +276,7 @@ def reopen_conflict(engine: Engine, old: Id, new: Id) -> Any:
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
-@reads("GET /decisions", "List decision topics", {"topics": list[values.Topic]})
+@reads("GET /decisions", "List decision topics", {"topics": list[Topic]})
 def list_topics(engine: Engine) -> Any:
     """The topics of decisions, the latest first."""
     return engine.decisions.topics()

@@ -22,7 +22,7 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
-from scrubjay.dialects.rows import Rows
+from scrubjay.dialects.rows import Rows, is_schema
 from scrubjay.dialects.schemas import shape, shown
 from scrubjay.errors import Error
 
@@ -62,7 +62,7 @@ def success(gives: Any, optional: Schema) -> Schema:
     """What a success looks like. A list of values may be cut, and says so."""
     if is_dataclass(gives):
         return record(shape(gives)["properties"], optional=optional)
-    if "type" in gives:  # a whole schema
+    if is_schema(gives):
         return dict(gives)
     large = LARGE if any(get_origin(kind) is list for kind in gives.values()) else {}
     fields = {name: kind if isinstance(kind, dict) else shape(kind) for name, kind in gives.items()}

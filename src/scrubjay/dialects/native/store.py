@@ -22,7 +22,8 @@ from scrubjay.machine.outgoing import without_password
 from scrubjay.machine.suggestions import Suggestion
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.promises.sync import Endpoint, SyncConflict
-from scrubjay.values.memory import Job, Memory, Space, TagCount
+from scrubjay.values.memory import Memory
+from scrubjay.values.store import Job, Space, TagCount
 
 # --- spaces and their contents ---------------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ from scrubjay.dialects.system.memories import (
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
 from scrubjay.engine.archive.restoring import BroughtBack, LeftAway, Mode, Restored
 from scrubjay.errors import ArchiveDamaged, InvalidInput
-from scrubjay.values.memory import Category, JobStatus, Tier
+from scrubjay.values.memory import Category, Tier
+from scrubjay.values.store import JobStatus
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from scrubjay.engine.archive.restoring import Restored
 from scrubjay.engine.sync import run
 from scrubjay.errors import Error
 from scrubjay.values import codec
-from scrubjay.values.memory import Job, JobStatus
+from scrubjay.values.store import Job, JobStatus
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -40,22 +40,8 @@ from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange
 from scrubjay.errors import Duplicate, Error, InvalidInput
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import (
-    AccessLevel,
-    Category,
-    Decay,
-    Filter,
-    Hit,
-    Memory,
-    NewMemory,
-    Order,
-    Query,
-    Source,
-    State,
-    Status,
-    Verdict,
-    Weights,
-)
+from scrubjay.values.memory import AccessLevel, Category, Memory, NewMemory, Source, State, Status
+from scrubjay.values.search import Decay, Filter, Hit, Order, Query, Verdict, Weights
 from scrubjay.values.times import iso, parse_time, utc_now
 
 if TYPE_CHECKING:

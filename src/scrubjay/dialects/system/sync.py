@@ -8,7 +8,8 @@ from scrubjay.dialects.base import LEFT_OUT, Body, Reach, array, record, text
 from scrubjay.dialects.system.memories import COUNT, ID, TIME, gives, moment, succeeded, system, takes
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
-from scrubjay.values.memory import Category, Job
+from scrubjay.values.memory import Category
+from scrubjay.values.store import Job
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -17,7 +17,9 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Archive, Filter, Job, JobStatus, Memory, State, Status, Tier, Version
+from scrubjay.values.memory import Archive, Memory, State, Status, Tier, Version
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Job, JobStatus
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -25,7 +25,8 @@ from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import AT_HAND, Archive, Category, Filter, Memory, Status, Tier, Version, random_suffix
+from scrubjay.values.memory import AT_HAND, Archive, Category, Memory, Status, Tier, Version, random_suffix
+from scrubjay.values.search import Filter
 
 MOST = 1_000  # ids in one call
 MOMENT = timedelta(milliseconds=1)

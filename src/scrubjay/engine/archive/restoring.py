@@ -24,7 +24,8 @@ from scrubjay.errors import AlreadyActive, ArchiveDamaged, NotFound, Unprocessab
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values import codec
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Job, JobStatus, Memory, Status, Tier
+from scrubjay.values.memory import Memory, Status, Tier
+from scrubjay.values.store import Job, JobStatus
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -12,14 +12,14 @@ from functools import cache, lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.engine.conflicts.reading import READ, Reading, read
 from scrubjay.engine.conflicts.weights import BIAS, INNER, MIDDLE, OUTER
 from scrubjay.lazy import numpy as np
 from scrubjay.text.denials import denies_another_thing
 from scrubjay.text.events import LASTING, is_passing_event, is_past_event
 from scrubjay.text.plans import is_plan
+from scrubjay.text.reading import READ, Text, read
 from scrubjay.text.several import GAINED, holds_beside
-from scrubjay.values.languages import word_set
+from scrubjay.text.tokens import word_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,9 +33,7 @@ Rarity = Mapping[str, float]  # how much a word of the new text tells, 0..1; oth
 Kinds = tuple[float, float]  # how far two texts are of the same kind, and of one that has one value at a time
 
 
-def features(
-    old: Reading, new: Reading, *, cosine: float, behind: float, kinds: Kinds, rarity: Rarity
-) -> dict[str, float]:
+def features(old: Text, new: Text, *, cosine: float, behind: float, kinds: Kinds, rarity: Rarity) -> dict[str, float]:
     """All that the judge sees of a pair, by name; `behind` says how much nearer the nearest candidate is."""
     seen = differences(old, new, rarity)
     same_kind, exclusive = kinds
@@ -85,7 +83,7 @@ def probability(seen: Mapping[str, float]) -> float:
     return probabilities([seen])[0]
 
 
-def differences(old: Reading, new: Reading, rarity: Rarity) -> dict[str, float]:
+def differences(old: Text, new: Text, rarity: Rarity) -> dict[str, float]:
     """How two texts differ in what they are about and in what they say of it."""
 
     def weight(words: Iterable[str]) -> float:
@@ -160,7 +158,7 @@ def differences(old: Reading, new: Reading, rarity: Rarity) -> dict[str, float]:
     }
 
 
-def other_part(old: Reading, new: Reading, common: frozenset[str]) -> bool:
+def other_part(old: Text, new: Text, common: frozenset[str]) -> bool:
     """The disk alert, the CPU alert: a word of both follows a word in each that the other has not."""
     for word in common:
         one, other = old.before.get(word), new.before.get(word)
@@ -169,7 +167,7 @@ def other_part(old: Reading, new: Reading, common: frozenset[str]) -> bool:
     return False
 
 
-def other_one(old: Reading, new: Reading) -> bool:
+def other_one(old: Text, new: Text) -> bool:
     """Both begin with the name of what they are about, and it is another."""
     if not (old.begins_with_name and new.begins_with_name):
         return False
@@ -179,7 +177,7 @@ def other_one(old: Reading, new: Reading) -> bool:
 NUMBERED = re.compile(r"([^\W\d_]+)\d+$")
 
 
-def other_number(old: Reading, new: Reading) -> bool:
+def other_number(old: Text, new: Text) -> bool:
     """db1, db2: a number says which one each speaks of, and it is another. A version (v2) is rather a value."""
     kinds = {match[1] for name in old.names - new.tokens if (match := NUMBERED.match(name))}
     return any(
@@ -187,7 +185,7 @@ def other_number(old: Reading, new: Reading) -> bool:
     )
 
 
-def other_letter(old: Reading, new: Reading) -> bool:
+def other_letter(old: Text, new: Text) -> bool:
     """Room A, Room B: a letter says which one each speaks of, and it is another."""
     kinds = {kind for kind, _ in old.subject_letters} & {kind for kind, _ in new.subject_letters}
     return bool(kinds) and old.subject_letters.isdisjoint(new.subject_letters)
@@ -197,7 +195,7 @@ TURNED = word_set("back out hold drops came alone everywhere unplugged")  # a ch
 ON_THE_HOUR = re.compile(r"(\d\d?)[:.]00$")
 
 
-def restates(old: Reading, new: Reading, cosine: float) -> bool:
+def restates(old: Text, new: Text, cosine: float) -> bool:
     """The same said again in other words: the same names, figures and days, and no word of a change. What only ends
     otherwise has another value."""
     if cosine < DIFFERENT or new.now or new.since or new.corrects or new.changes or not TURNED.isdisjoint(new.tokens):
@@ -249,7 +247,7 @@ def told_otherwise(old: str, new: str, rarity: Rarity) -> float:
 
 
 @lru_cache(maxsize=500)
-def sentences(text: str) -> tuple[Reading, ...]:
+def sentences(text: str) -> tuple[Text, ...]:
     return tuple(map(read, SENTENCE.split(text[:READ])))
 
 
@@ -257,13 +255,13 @@ def differ(old: frozenset[str], new: frozenset[str]) -> bool:
     return bool(old) and bool(new) and old != new
 
 
-def denies(old: Reading, new: Reading) -> bool:
+def denies(old: Text, new: Text) -> bool:
     """One of them denies the very words of the other."""
     denied, said = (new, old) if new.denied else (old, new)
     return old.denied != new.denied and said.words <= denied.words
 
 
-def same_figures(old: Reading, new: Reading) -> bool:
+def same_figures(old: Text, new: Text) -> bool:
     """Whether both have the same numbers; 19:00 in one of them may be 7 (pm) in the other."""
     one, other = figures(old) - figures(new), figures(new) - figures(old)
     if any(map(ON_THE_HOUR.match, one)) == any(map(ON_THE_HOUR.match, other)):
@@ -271,8 +269,8 @@ def same_figures(old: Reading, new: Reading) -> bool:
     return set(map(hour, one)) == set(map(hour, other))
 
 
-def figures(reading: Reading) -> frozenset[str]:
-    return reading.numbers - {"1"} if "one" in reading.tokens else reading.numbers  # "a fresh one" is not a number
+def figures(text: Text) -> frozenset[str]:
+    return text.numbers - {"1"} if "one" in text.tokens else text.numbers  # "a fresh one" is not a number
 
 
 def hour(number: str) -> str:
@@ -280,27 +278,27 @@ def hour(number: str) -> str:
     return str(int(on_the_hour[1]) % 12 or 12) if on_the_hour else number
 
 
-def same_beginning(old: Reading, new: Reading) -> int:
+def same_beginning(old: Text, new: Text) -> int:
     """How many tokens are word for word the same from the start; 0 unless the subject and the verb are among them."""
     same = same_start(old, new)
     return same if same > max(old.end, new.end) else 0
 
 
-def same_start(old: Reading, new: Reading) -> int:
+def same_start(old: Text, new: Text) -> int:
     """How many tokens two texts begin with alike."""
     pairs = zip(old.order, new.order, strict=False)
     return next((place for place, (one, other) in enumerate(pairs) if one != other), min(old.length, new.length))
 
 
-def share_of_both(old: Reading, new: Reading, tokens: int) -> float:
+def share_of_both(old: Text, new: Text, tokens: int) -> float:
     return tokens / max(len(old.order), len(new.order))
 
 
-def other_of_row(old: Reading, new: Reading, row: int) -> bool:
+def other_of_row(old: Text, new: Text, row: int) -> bool:
     return row in new.of_rows and old.of_rows[row].isdisjoint(new.of_rows[row])
 
 
-def number_in_subject(old: Reading, new: Reading) -> bool:
+def number_in_subject(old: Text, new: Text) -> bool:
     """Incident 771, incident 784: numbers that say which, not how much."""
     one, other = old.subject_numbers, new.subject_numbers
     return bool(one) and bool(other) and one.isdisjoint(other)

@@ -15,8 +15,10 @@ from functools import cache, lru_cache
 
 from scrubjay.engine.cursors import pages
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Filter, Kind, Memory
+from scrubjay.values.memory import Kind, Memory
+from scrubjay.values.search import Filter
 
 NEAR = 0.92  # cosine of two stored texts below which their words are not even compared
 SIDE_BY_SIDE = 8  # neighbours of each memory that are compared with it

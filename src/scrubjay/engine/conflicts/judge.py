@@ -27,14 +27,16 @@ from scrubjay.engine.conflicts.differences import (
 )
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
-from scrubjay.engine.conflicts.reading import READ, is_english, read
 from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
+from scrubjay.text.languages import is_english
+from scrubjay.text.reading import READ, read
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Audience, Kind, LinkKind, Memory, Sketch, State, Stored
+from scrubjay.values.memory import Kind, LinkKind, Memory, Sketch, State, Stored
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -193,7 +195,7 @@ def find_proposals(
         wanted.setdefault(one.id, one)
     found = {one.id: one for one in engine.records.get([*wanted], audience)} if wanted else {}
     there = [one for name, one in wanted.items() if name in found and is_worth_asking(found[name], memory, now)]
-    there = [one for one in there if one is hint or one.same or not found[one.id].flags]  # nobody asked for those
+    there = [one for one in there if one is hint or one.same or not found[one.id].flags]  # none was asked for
     return [
         Proposal(memory=found[one.id], score=one.score, sure=one is hint, same=one.same)
         for one in there[: MOST + (hint in there)]

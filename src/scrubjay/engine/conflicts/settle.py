@@ -11,7 +11,8 @@ from scrubjay.engine.lifecycle.supersession import RELEASED
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.values.memory import Audience, Link, LinkKind, Memory, OpenConflict, Relation, State
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Link, LinkKind, Memory, OpenConflict, Relation, State
 
 SAME = "says the same"
 

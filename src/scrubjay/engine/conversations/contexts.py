@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from scrubjay.engine.conversations.fence import fenced
 from scrubjay.errors import InvalidInput
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Memory, Message
+from scrubjay.values.memory import Memory
+from scrubjay.values.store import Message
 
 OVERHEAD = 4  # tokens that every part costs beside its text
 

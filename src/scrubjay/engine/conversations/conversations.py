@@ -24,28 +24,12 @@ from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import Conflict, InvalidInput, NotFound, ProviderError
 from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.text.letters import is_blank
+from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.letters import is_blank
-from scrubjay.values.memory import (
-    AT_HAND,
-    DEFAULT_SPACE,
-    MAX_CONTENT,
-    AccessLevel,
-    Conversation,
-    Filter,
-    Hits,
-    Injection,
-    Kind,
-    Memory,
-    Message,
-    NewMemory,
-    Page,
-    Query,
-    Speaker,
-    Stored,
-    Verdict,
-    random_suffix,
-)
+from scrubjay.values.memory import AT_HAND, MAX_CONTENT, AccessLevel, Kind, Memory, NewMemory, Stored, random_suffix
+from scrubjay.values.search import Filter, Hits, Page, Query, Verdict
+from scrubjay.values.store import Conversation, Injection, Message, Speaker
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from scrubjay.values.letters import SENTENCES, normalised
+from scrubjay.text.letters import SENTENCES, normalised
 from scrubjay.values.memory import Memory
 
 OPENING = "=== Injected Context ==="

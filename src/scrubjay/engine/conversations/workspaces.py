@@ -8,8 +8,10 @@ from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.values.letters import slug
-from scrubjay.values.memory import AT_HAND, Filter, NewMemory, Page, Query, Space, Stored
+from scrubjay.text.letters import slug
+from scrubjay.values.memory import AT_HAND, NewMemory, Stored
+from scrubjay.values.search import Filter, Page, Query
+from scrubjay.values.store import Space
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -28,24 +28,11 @@ from scrubjay.engine.store.enrichment import enrich
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.text.letters import topic_key
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import (
-    AT_HAND,
-    Filter,
-    Hit,
-    Kind,
-    Link,
-    LinkKind,
-    Memory,
-    NewMemory,
-    Outcome,
-    Query,
-    State,
-    Status,
-    Stored,
-    Topic,
-    topic_key,
-)
+from scrubjay.values.memory import AT_HAND, Kind, Link, LinkKind, Memory, NewMemory, Outcome, State, Status, Stored
+from scrubjay.values.search import Filter, Hit, Query
+from scrubjay.values.store import Topic
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

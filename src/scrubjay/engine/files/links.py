@@ -14,8 +14,8 @@ from scrubjay.engine import access
 from scrubjay.folders.markdown import links_in
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.text.letters import normalised
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.letters import normalised
 from scrubjay.values.memory import AT_HAND, LinkKind, Memory
 
 if TYPE_CHECKING:

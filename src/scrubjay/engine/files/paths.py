@@ -20,7 +20,8 @@ from scrubjay.folders.paths import checked_path, checked_section, section_of, se
 from scrubjay.stores.promises.files import Entry
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import AT_HAND, Filter, Memory, NewMemory, Order, Revised, Source
+from scrubjay.values.memory import AT_HAND, Memory, NewMemory, Revised, Source
+from scrubjay.values.search import Filter, Order
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -40,9 +40,9 @@ from scrubjay.folders.paths import file_of_path
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.machine.paths import expanded
 from scrubjay.stores.promises.files import File
+from scrubjay.text.letters import is_blank
+from scrubjay.values.callers import DEFAULT_SPACE, Provenance, Role
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.letters import is_blank
-from scrubjay.values.memory import DEFAULT_SPACE, Provenance, Role
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

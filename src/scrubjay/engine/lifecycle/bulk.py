@@ -15,8 +15,11 @@ from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import intake
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.callers import Role
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import BulkOperation, Filter, Memory, Role, State, Status, random_suffix
+from scrubjay.values.memory import Memory, State, Status, random_suffix
+from scrubjay.values.search import Filter
+from scrubjay.values.store import BulkOperation
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

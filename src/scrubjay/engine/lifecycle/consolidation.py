@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine import access
 from scrubjay.engine.archive.archiving import Terms
-from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle, supersession, synthesis
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
 from scrubjay.errors import InvalidInput, NotFound, ProviderError, SynthesisFailed, TooDissimilar, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.text.reading import read
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     MAX_CONTENT,
@@ -180,7 +180,7 @@ class Consolidation:
         missing. Two stored vectors cannot be compared like that: those of unrelated texts are too near."""
         vectors = self._engine.records.vectors([memory.id for memory in sources])
         asked = {memory.id: embedding.embed_query(self._engine, memory.text)[0] for memory in sources}
-        words = {memory.id: grammar.read(memory.text).told for memory in sources}
+        words = {memory.id: read(memory.text).words for memory in sources}
 
         def alike(one: str, other: str) -> float:
             question = asked[one]

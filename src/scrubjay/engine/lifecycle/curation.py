@@ -17,7 +17,8 @@ from scrubjay.lazy import difflib
 from scrubjay.stores.promises.memories import Reads, Transaction, clock_at
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Filter, FormerPhrases, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
+from scrubjay.values.memory import FormerPhrases, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
+from scrubjay.values.search import Filter
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -10,8 +10,9 @@ from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.stores.promises.memories import Transaction
+from scrubjay.values.callers import Role
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Kind, Memory, Revised, Role
+from scrubjay.values.memory import Kind, Memory, Revised
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from scrubjay.engine.conflicts import grammar
 from scrubjay.errors import EmbeddingError
+from scrubjay.text.reading import Text, read
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Memory, Prompt
+from scrubjay.values.memory import Memory
+from scrubjay.values.store import Prompt
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _loser(
 ) -> int | None:
     """Which of two pieces is superfluous, if any."""
     old, new = found[older], found[newer]
-    one, other = grammar.read(old.text), grammar.read(new.text)
+    one, other = read(old.text), read(new.text)
     if vectors is None:
         shared = len(one.words & other.words) / max(1, len(one.words | other.words))
         return _shorter(older, newer, found) if shared >= SAME_WORDS and alike(one, other) else None
@@ -127,7 +128,7 @@ def _loser(
     return older if judge().outdates(old.text, new.text, vectors[older], vectors[newer]) else None
 
 
-def alike(one: grammar.Sentence, other: grammar.Sentence) -> bool:
+def alike(one: Text, other: Text) -> bool:
     """No number and no denial that the other does not have: embeddings barely see either."""
     return one.numbers == other.numbers and one.denied == other.denied
 

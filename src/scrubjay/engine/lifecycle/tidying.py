@@ -11,9 +11,11 @@ from scrubjay.engine import access
 from scrubjay.engine.lifecycle.synthesis import fenced
 from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, InvalidInput, Locked, NotFound, SynthesisFailed, Unprocessable
+from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import MAX_PHRASE, Filter, Job, Memory, OpenConflict, Prompt
-from scrubjay.values.wording import LANGUAGES_ASKED, PHRASES_ASKED
+from scrubjay.values.memory import MAX_PHRASE, Memory, OpenConflict
+from scrubjay.values.search import Filter
+from scrubjay.values.store import Job, Prompt
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.text.words import query_words
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import (
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import (
     NO_GLIMPSES,
-    Audience,
     Candidates,
     Explanation,
     Filter,
     Hit,
     Hits,
     Match,
-    Memory,
     Period,
     Query,
     Verdict,
 )
 from scrubjay.values.times import moment
-from scrubjay.values.words import query_words
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -275,14 +275,14 @@ class Search:
         return cosines
 
     def _periods(self, vector: Vector | None) -> tuple[Period, ...]:
-        from scrubjay.engine.search.time_expressions import periods  # its tables are not for a search by words
+        from scrubjay.text.time_expressions import periods  # its tables are not for a search by words
 
         found = periods(self.query.text, self.now)
         return found if found or vector is None else self._around_an_event()
 
     def _around_an_event(self) -> tuple[Period, ...]:
         """The time before or after what the question names ("before the move"), if a memory knows when that was."""
-        from scrubjay.engine.search.time_expressions import around, event_of
+        from scrubjay.text.time_expressions import around, event_of
 
         event = event_of(self.query.text)
         vector = self.embed(event.words) if event else None

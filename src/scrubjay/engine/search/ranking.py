@@ -22,10 +22,13 @@ from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
 from scrubjay.lazy import numpy as np
 from scrubjay.text import names
-from scrubjay.text.english import looks_english
 from scrubjay.text.events import CHANGED
+from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
-from scrubjay.values.memory import (
+from scrubjay.text.tokens import WORD, words_of
+from scrubjay.text.words import STOP_WORDS, query_words
+from scrubjay.values.memory import Link, LinkKind, Memory
+from scrubjay.values.search import (
     Candidates,
     Column,
     Decay,
@@ -33,16 +36,11 @@ from scrubjay.values.memory import (
     Factors,
     Glimpses,
     Hit,
-    Link,
-    LinkKind,
     Match,
-    Memory,
     Period,
     Query,
     Weights,
 )
-from scrubjay.values.pronouns import WORD, words_of
-from scrubjay.values.words import STOP_WORDS, query_words
 
 if TYPE_CHECKING:  # a search by words alone needs no numpy
     from scrubjay.embedders.base import Vector
@@ -364,7 +362,7 @@ def places(stem: str, text: str) -> Iterator[int]:
 
 def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
     """How well each suits the times that the question names."""
-    from scrubjay.engine.search.time_expressions import fits  # not for the other questions
+    from scrubjay.text.time_expressions import fits  # not for the other questions
 
     created, since, until = (
         np.array(times, np.float64) for times in (glimpses.created_at, glimpses.valid_from, glimpses.valid_until)
@@ -511,7 +509,7 @@ def facts(
                 names=named[row] & seldom,
                 telling=parts[row] & telling,
                 heading=heading(opening),
-                english=looks_english(opening),
+                english=is_english(opening),
                 vector=vector,
             )
     return known
@@ -527,7 +525,7 @@ def speaks_again(opening: str, others: Iterable[str]) -> bool:
 
 
 def asked_for(question: str) -> Wanted:
-    from scrubjay.engine.conflicts.reading import NUMBER_WORDS  # not for a search by words
+    from scrubjay.text.reading import NUMBER_WORDS  # not for a search by words
 
     stems = frozenset(word[: names.STEM] for word in words_of(" ".join(query_words(question))))
     figures, words = names.find_figures(question), words_of(question)
@@ -548,7 +546,7 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
 def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
-    from scrubjay.engine.conflicts.reading import CORRECTED, NOWADAYS  # not for a search by words
+    from scrubjay.text.reading import CORRECTED, NOWADAYS  # not for a search by words
 
     if newer.created_at <= older.created_at or newer.length <= LONG < older.length:  # only its opening is known here
         return None
@@ -618,7 +616,7 @@ def on_another_subject(older: Fact, newer: Fact, asked: Wanted) -> bool:
 
 def subject(fact: Fact) -> frozenset[str]:
     """Stems of the words before its verb."""
-    from scrubjay.engine.conflicts.reading import read  # not for a search by words
+    from scrubjay.text.reading import read  # not for a search by words
 
     reading = read(fact.opening)
     return fact.stems.intersection(word[: names.STEM] for word in reading.order[: reading.end])

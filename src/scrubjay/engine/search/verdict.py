@@ -11,7 +11,7 @@ docs/lab/retrieval.md says what each is worth.
 from __future__ import annotations
 
 from scrubjay.lazy import numpy as np
-from scrubjay.values.memory import Column, Verdict
+from scrubjay.values.search import Column, Verdict
 
 STRONG = 0.5
 BEYOND_DOUBT = 0.9  # what a flagged memory needs: one word that a secret shares with a question may make it strong

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.promises.memories import Store
-    from scrubjay.values.memory import Audience, Filter, Memory
+    from scrubjay.values.callers import Audience
+    from scrubjay.values.memory import Memory
+    from scrubjay.values.search import Filter
     from scrubjay.values.vectors import Knots
 
 Result = TypeVar("Result")

@@ -17,19 +17,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrubjay.engine.conflicts import grammar
 from scrubjay.engine.decisions.mentions import without_edges
 from scrubjay.text import tokens
+from scrubjay.text.languages import in_another_language
+from scrubjay.text.reading import READ as READ_AT_START
+from scrubjay.text.reading import read as read_text
+from scrubjay.text.words import STOP_WORDS
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.languages import in_another_language
 from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
-from scrubjay.values.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
-
-READ_FOR_SUBJECTS = 400  # characters: as far as grammar.read looks
 
 # What is asked of an agent, and what someone is like, stays useful longest; what is going on just now, shortest.
 CATEGORY = {
@@ -106,12 +105,12 @@ def importance(text: str, *, category: Category, source: Source, confidence: flo
 
 def parts(text: str, *, category: Category, source: Source) -> dict[str, float]:
     """What each part adds, by name."""
-    plain = text[:READ_FOR_SUBJECTS].lower().replace("’", "'")
+    plain = text[:READ_AT_START].lower().replace("’", "'")
     return {
         "category": CATEGORY[category],
         "explicit": EXPLICIT if source is Source.EXPLICIT else 0.0,
         "personal": PERSONAL if ABOUT_ONE.search(plain) else 0.0,
-        "specific": SPECIFIC * min(MOST_SPECIFIC, len(grammar.specifics(text))),
+        "specific": SPECIFIC * min(MOST_SPECIFIC, len(read_text(text).specifics)),
         "emphatic": EMPHATIC if EMPHASIS.search(plain) else 0.0,
         "sweeping": SWEEPING if SWEEP.search(plain) else 0.0,
         "doubtful": -DOUBTFUL if DOUBT.search(plain) else 0.0,

@@ -16,24 +16,22 @@ from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import intake, names
 from scrubjay.errors import NotFound
 from scrubjay.stores.promises.memories import OWN_MODEL, Addition, Change, Reads, Transaction
+from scrubjay.values.callers import Caller, Provenance, Role
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
-    Caller,
-    Event,
     FormerPhrases,
     Kind,
     Link,
     LinkKind,
     Memory,
-    Provenance,
     Revised,
-    Role,
     Sketch,
     State,
     Status,
     Version,
 )
+from scrubjay.values.store import Event
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

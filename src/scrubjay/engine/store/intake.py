@@ -21,36 +21,27 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.folders.paths import MAX_PATH
+from scrubjay.text.letters import is_blank, normalised, slug, topic_key
 from scrubjay.values import plain_json
+from scrubjay.values.callers import Audience, Caller, Provenance, Scope, Sight
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.letters import is_blank, normalised, slug
 from scrubjay.values.memory import (
     MAX_CONTENT,
-    MAX_LIMIT,
     MAX_PHRASE,
     MAX_PHRASES,
-    MAX_WORDING,
-    MAX_WORDINGS,
     AccessLevel,
-    Audience,
-    Caller,
     Category,
     Context,
-    Conversation,
-    Filter,
     Kind,
     Memory,
     NewMemory,
-    Provenance,
-    Query,
-    Scope,
-    Sight,
     Source,
     State,
     Status,
     new_id,
-    topic_key,
 )
+from scrubjay.values.search import MAX_LIMIT, MAX_WORDING, MAX_WORDINGS, Filter, Query
+from scrubjay.values.store import Conversation
 from scrubjay.values.suggestions import nearest, required
 
 if TYPE_CHECKING:

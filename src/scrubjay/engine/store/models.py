@@ -18,8 +18,8 @@ from scrubjay.engine.store.embedding import AT_ONCE, Embedding
 from scrubjay.errors import EmbeddingError, ModelMissing
 from scrubjay.lazy import json
 from scrubjay.stores.promises.memories import FURTHER_MODELS
+from scrubjay.text.languages import in_another_language
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.languages import in_another_language
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Embedder, Vector

@@ -17,8 +17,10 @@ from hashlib import sha256
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.text.letters import topic_key
+from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, AccessLevel, Audience, Kind, Memory, Scope, Sight, random_suffix, topic_key
+from scrubjay.values.memory import AT_HAND, AccessLevel, Kind, Memory, random_suffix
 
 CHECKPOINT = re.compile(r"checkpoint_([0-9]{1,16})")
 MOST_COUNTED = 10**15  # a sync that brings a larger number does not move the count: the next would not be found

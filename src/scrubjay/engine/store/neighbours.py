@@ -10,8 +10,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput, NotFound
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Audience, Category, Filter, Kind, LinkKind, Memory, NewMemory, Sketch
+from scrubjay.values.memory import Category, Kind, LinkKind, Memory, NewMemory, Sketch
+from scrubjay.values.search import Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -98,7 +100,7 @@ def find_neighbours(
 
 def named(text: str) -> str:
     """The names and identifiers of a text, to look for what else holds them."""
-    from scrubjay.engine.conflicts.reading import read
+    from scrubjay.text.reading import read
 
     return " ".join(sorted(read(text).names | read(text).subject_names))
 

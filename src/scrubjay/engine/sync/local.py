@@ -26,7 +26,9 @@ from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
 from scrubjay.stores.promises.memories import OWN_MODEL, Change, Reads, Store, Transaction, clock_at
 from scrubjay.stores.promises.sync import Erased, Heard, Replica, Stamp, SyncConflict
 from scrubjay.values import codec
-from scrubjay.values.memory import Archive, Event, Kind, Link, Memory, Provenance, Status, Tier
+from scrubjay.values.callers import Provenance
+from scrubjay.values.memory import Archive, Kind, Link, Memory, Status, Tier
+from scrubjay.values.store import Event
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:

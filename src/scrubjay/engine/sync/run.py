@@ -46,8 +46,10 @@ from scrubjay.machine.paths import store_address
 from scrubjay.stores.promises.memories import clock_at
 from scrubjay.stores.promises.sync import Endpoint, Heard, Replica, SyncConflict
 from scrubjay.values import codec
+from scrubjay.values.callers import Role
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Category, Job, JobStatus, Link, Memory, Role, random_suffix
+from scrubjay.values.memory import Category, Link, Memory, random_suffix
+from scrubjay.values.store import Job, JobStatus
 from scrubjay.values.times import iso
 
 if TYPE_CHECKING:

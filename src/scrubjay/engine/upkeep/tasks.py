@@ -15,7 +15,7 @@ from scrubjay.machine.paths import full_path
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.jobs import Handle
-    from scrubjay.values.memory import Job
+    from scrubjay.values.store import Job
 
 
 class Upkeep:

@@ -22,7 +22,7 @@ from scrubjay.errors import Error, RateLimited
 from scrubjay.servers.http.credentials import Credentials, Proven
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS, OpenStreams
 from scrubjay.servers.http.rate_limits import Limits, rate_of
-from scrubjay.values.memory import Caller
+from scrubjay.values.callers import Caller
 
 # Health, readiness, signing in, and the page's files. Everything else needs a caller.
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/sign-in"})

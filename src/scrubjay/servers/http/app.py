@@ -10,7 +10,7 @@
     /metrics          for Prometheus
 
 A request passes Forwarded (what a trusted proxy says of it), Journal (a name, the log), Guard (Host, Origin, type,
-size), Admission (who calls), then its route.
+size), Admission (who calls), then its route, whose reply is compressed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -68,8 +69,8 @@ from scrubjay.servers.mcp.sampling import ASK_SECONDS
 from scrubjay.servers.mcp.server import Endpoint, asks, build_endpoint, build_server, owned_by, running
 from scrubjay.servers.workers import SECONDS, Workers
 from scrubjay.settings import AUTO, Settings
+from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import DEFAULT_SPACE
 from scrubjay.wiring import open_engine
 
 SHUTDOWN_SECONDS = 10  # from the signal to the end of the process …
@@ -160,6 +161,7 @@ def build_app(
                 refused=not_admitted,
                 recheck_seconds=recheck_seconds,
             ),
+            Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
         ],
         exception_handlers={HTTPException: no_such_page, Exception: broken},
         lifespan=lifespan,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay.dialects.base import Dialect, Operation
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Caller, Role
 
 
 @dataclass(frozen=True, slots=True)

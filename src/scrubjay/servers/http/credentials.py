@@ -20,8 +20,8 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import Forbidden, Unauthenticated
 from scrubjay.servers.http.guard import SAFE
 from scrubjay.servers.http.tokens import Tokens
+from scrubjay.values.callers import Caller, Role, Session
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Caller, Role, Session
 
 COOKIE = "scrubjay_session"
 GUARD = "x-csrf-token"

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 
 from scrubjay.errors import Error, Forbidden, Unauthenticated
 from scrubjay.servers.http.credentials import Proven, proof_in
-from scrubjay.values.memory import Caller
+from scrubjay.values.callers import Caller
 
 RECHECK_SECONDS = 3.0  # we promise that a stream ends within ten seconds
 

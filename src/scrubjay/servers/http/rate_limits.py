@@ -19,8 +19,8 @@ from typing import Any
 from scrubjay.dialects.base import Dialect, Operation
 from scrubjay.errors import RateLimited, StorageError
 from scrubjay.servers.http.budgets import Budget, cost_of
+from scrubjay.values.callers import Caller
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Caller
 
 REQUESTS_PER_MINUTE = 6000
 SIGN_INS_PER_MINUTE = 10  # for one user from one address, so that others are not locked out …

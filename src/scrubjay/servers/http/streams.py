@@ -17,8 +17,8 @@ from anyio.to_thread import run_sync
 
 from scrubjay.dialects.base import Body, Stream
 from scrubjay.errors import RateLimited
+from scrubjay.values.callers import Caller
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Caller
 
 OF_ONE_USER = 50
 SILENCE_SECONDS = 15.0  # how long a stream is silent before a keep-alive is sent

@@ -32,7 +32,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, StorageError
 from scrubjay.servers.calls import fault
 from scrubjay.servers.http.budgets import READ
-from scrubjay.values.memory import Provenance
+from scrubjay.values.callers import Provenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from scrubjay.errors import SynthesisFailed
 from scrubjay.servers.calls import Unanswered
-from scrubjay.values.memory import Prompt
+from scrubjay.values.store import Prompt
 
 Context = ServerRequestContext[Any, Any]
 Ask = Callable[[Prompt], str]

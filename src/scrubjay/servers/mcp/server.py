@@ -69,7 +69,8 @@ from scrubjay.servers.stdio.answers import FRESH_MS
 from scrubjay.servers.stdio.manifest import sheet_of
 from scrubjay.servers.stdio.profile import compose
 from scrubjay.servers.workers import Turns, Workers
-from scrubjay.values.memory import LOCAL_USER, Caller, Prompt
+from scrubjay.values.callers import LOCAL_USER, Caller
+from scrubjay.values.store import Prompt
 from scrubjay.values.suggestions import nearest
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS
 from scrubjay.servers.stdio.frames import encoded
 from scrubjay.servers.stdio.front import REPLAYED
 from scrubjay.servers.workers import Turns, Workers
-from scrubjay.values.memory import LOCAL_USER, Provenance
+from scrubjay.values.callers import LOCAL_USER, Provenance
 
 Message = dict[str, Any]
 Answer = Callable[[], Awaitable[Message]]

@@ -43,8 +43,8 @@ from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.filters import sizes_of
 from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shortened, to_floats
 from scrubjay.stores.tables.rows import strings
+from scrubjay.text.words import found_by_parts
 from scrubjay.values.memory import AccessLevel, State, random_suffix, text_of
-from scrubjay.values.words import found_by_parts
 
 KEPT_BACK = "('schema', 'copy', 'copy_indexes')"  # facts about this database alone
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
 from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through, talks
+from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import AccessLevel, Audience, Filter, Memory, Sight, State
+from scrubjay.values.memory import AccessLevel, Memory, State
+from scrubjay.values.search import Filter
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, PRIVATE = "public", "shared", "private:"  # a private memory's audience ends in its user's name

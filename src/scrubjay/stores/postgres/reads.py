@@ -20,7 +20,10 @@ from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import SKETCHED, Row, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import AT_HAND, Audience, Filter, Glimpses, Kind, Match, Memory, Order, Sketch, State, Topic
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import AT_HAND, Kind, Memory, Sketch, State
+from scrubjay.values.search import Filter, Glimpses, Match, Order
+from scrubjay.values.store import Topic
 from scrubjay.values.times import moment
 
 if TYPE_CHECKING:

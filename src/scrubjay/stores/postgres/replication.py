@@ -12,8 +12,8 @@ from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.tables.rows import rephrased
+from scrubjay.text.words import found_by
 from scrubjay.values.memory import AT_HAND, Memory, State
-from scrubjay.values.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -17,7 +17,8 @@ from scrubjay.stores.postgres.values import Texts, vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
 from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import Audience, Memory
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Memory
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:

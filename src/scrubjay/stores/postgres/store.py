@@ -40,7 +40,8 @@ from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candi
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter
+from scrubjay.values.callers import Audience
+from scrubjay.values.search import NO_CANDIDATES, Candidates, Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -44,11 +44,11 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Batch, Tally
+from scrubjay.text.words import found_by
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
-from scrubjay.values.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -25,7 +25,7 @@ from scrubjay.stores.postgres.filters import Restriction, looked_at
 from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes, vector_of
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
-from scrubjay.values.memory import Match
+from scrubjay.values.search import Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -22,10 +22,11 @@ import psycopg
 from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, seen, spaces_of
 from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes
 from scrubjay.stores.tables.sql import View
-from scrubjay.stores.tables.stems import counted_stems, stems
+from scrubjay.text.stems import counted_stems, stems
+from scrubjay.text.words import DECIMALS, SMALL_ROWS, found_by, query_words, rarity_of, weights_of
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Match, Memory
-from scrubjay.values.words import DECIMALS, SMALL_ROWS, found_by, query_words, rarity_of, weights_of
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

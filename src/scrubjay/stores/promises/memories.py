@@ -32,21 +32,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.stores.promises.sync import Replica
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import (
-    Archive,
-    Audience,
-    Candidates,
-    Filter,
-    FormerPhrases,
-    Glimpses,
-    Match,
-    Memory,
-    Order,
-    Sketch,
-    Topic,
-    Version,
-)
+from scrubjay.values.memory import Archive, FormerPhrases, Memory, Sketch, Version
+from scrubjay.values.search import Candidates, Filter, Glimpses, Match, Order
+from scrubjay.values.store import Topic
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes

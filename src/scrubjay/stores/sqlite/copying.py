@@ -28,9 +28,9 @@ from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.sqlite.vectors.blobs import shortened
 from scrubjay.stores.sqlite.words import count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, memory_of
+from scrubjay.text.words import MAX_PASSAGES
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel
-from scrubjay.values.words import MAX_PASSAGES
 
 AUDIENCES = {PUBLIC: "public", SHARED: "shared"}
 PRIVATE = "private:"

@@ -25,7 +25,8 @@ from scrubjay.errors import StorageDamaged, StorageError
 from scrubjay.machine.paths import sync_folder
 from scrubjay.stores.scripts import SCHEMA_VERSION, check_version, script_for
 from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
-from scrubjay.values.memory import random_suffix, topic_key
+from scrubjay.text.letters import topic_key
+from scrubjay.values.memory import random_suffix
 
 APPLICATION_ID = 0x4A61_7931  # "Jay1"
 LEAST_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL that two connections reset at once

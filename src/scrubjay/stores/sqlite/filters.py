@@ -18,8 +18,10 @@ import apsw
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
 from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through, talks
+from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import AccessLevel, Audience, Filter, Sight, State
+from scrubjay.values.memory import AccessLevel, State
+from scrubjay.values.search import Filter
 from scrubjay.values.times import milliseconds
 
 PUBLIC, SHARED, FIRST_PRIVATE = 0, 1, 2  # audience numbers; a private memory's is its user's number plus the last

@@ -24,7 +24,7 @@ from scrubjay.stores.sqlite.filters import change_of
 from scrubjay.stores.sqlite.scopes import Scopes
 from scrubjay.stores.sqlite.words import HOT, Seen, vocabulary
 from scrubjay.stores.tables.sql import View
-from scrubjay.values.words import SMALL_ROWS, inverse_frequency
+from scrubjay.text.words import SMALL_ROWS, inverse_frequency
 
 MOST_KEPT = 2_500_000  # rows of words, 20 bytes each
 MOST_COUNTED = 10_000  # words

@@ -10,9 +10,9 @@ from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.sqlite.filters import space_number
 from scrubjay.stores.tables.rows import Row, memory_of, rephrased
+from scrubjay.text.words import found_by
 from scrubjay.values.memory import State
 from scrubjay.values.times import milliseconds
-from scrubjay.values.words import found_by
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -20,8 +20,9 @@ import apsw
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.errors import translated
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
+from scrubjay.values.callers import DEFAULT_SPACE, LOCAL_USER
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import DEFAULT_SPACE, LOCAL_USER, Memory, State
+from scrubjay.values.memory import Memory, State
 
 MAGIC = b"SQLite format 3\0"
 PAGE_SIZE = 4096  # of every store that we make; the header says so, too, unless it is damaged

@@ -19,7 +19,8 @@ from scrubjay.stores.sqlite.filters import any_asides, audience_of, first_row, s
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
 from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, named
 from scrubjay.stores.tables.tally import Tally
-from scrubjay.values.memory import Audience, Memory
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Memory
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

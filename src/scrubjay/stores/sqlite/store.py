@@ -40,7 +40,9 @@ from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
-from scrubjay.values.memory import NO_CANDIDATES, Audience, Candidates, Filter, Glimpses, Match, Sketch
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Sketch
+from scrubjay.values.search import NO_CANDIDATES, Candidates, Filter, Glimpses, Match
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -36,11 +36,12 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
+from scrubjay.text.words import MAX_PASSAGES, found_by, indexed
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Match, Memory, State, Version, random_suffix
+from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
+from scrubjay.values.search import Match
 from scrubjay.values.times import milliseconds
-from scrubjay.values.words import MAX_PASSAGES, found_by, indexed
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector

@@ -23,10 +23,11 @@ import apsw
 from scrubjay.stores.sqlite import filters as sqlite_filters
 from scrubjay.stores.sqlite.filters import Restriction, Value, among, change_of, looked_up, seen
 from scrubjay.stores.tables.sql import Condition, View
-from scrubjay.stores.tables.stems import stem_of
+from scrubjay.text.stems import stem_of
+from scrubjay.text.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Column, Match, State
-from scrubjay.values.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
+from scrubjay.values.memory import State
+from scrubjay.values.search import Column, Match
 
 if TYPE_CHECKING:  # a search by words alone needs no numpy
     import numpy as np

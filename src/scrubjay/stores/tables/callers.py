@@ -13,7 +13,7 @@ from datetime import datetime
 from scrubjay.errors import Conflict
 from scrubjay.stores.tables.rows import columns_of_value, maybe_milliseconds, value_of
 from scrubjay.stores.tables.sql import Sql
-from scrubjay.values.memory import Act, ActFilter, Credential, Grant, Session
+from scrubjay.values.callers import Act, ActFilter, Credential, Grant, Session
 from scrubjay.values.times import milliseconds
 
 

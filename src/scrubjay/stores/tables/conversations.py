@@ -7,7 +7,8 @@ from __future__ import annotations
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.tables.rows import columns_of_value, value_of
 from scrubjay.stores.tables.sql import Sql
-from scrubjay.values.memory import Audience, Conversation, Injection, Message, Sight
+from scrubjay.values.callers import Audience, Sight
+from scrubjay.values.store import Conversation, Injection, Message
 from scrubjay.values.times import milliseconds
 
 List = list  # below, `list` is a verb

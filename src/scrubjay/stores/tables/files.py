@@ -15,7 +15,8 @@ from scrubjay.stores.promises.files import Entry, File
 from scrubjay.stores.tables.rows import value_of
 from scrubjay.stores.tables.side_rows import file_of_row
 from scrubjay.stores.tables.sql import Sql, pointer
-from scrubjay.values.memory import AccessLevel, Audience, Memory
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import AccessLevel, Memory
 
 List = list  # below, `list` is a verb
 

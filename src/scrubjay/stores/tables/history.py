@@ -19,19 +19,10 @@ from scrubjay.stores.tables.rows import columns_of_value, event_of, former_phras
 from scrubjay.stores.tables.side_rows import version_of
 from scrubjay.stores.tables.sql import SUPERSEDED, Sql
 from scrubjay.stores.tables.tally import Tally
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import (
-    Audience,
-    BulkOperation,
-    Event,
-    FormerPhrases,
-    Link,
-    LinkKind,
-    Memory,
-    Recall,
-    Space,
-    Version,
-)
+from scrubjay.values.memory import FormerPhrases, Link, LinkKind, Memory, Version
+from scrubjay.values.store import BulkOperation, Event, Recall, Space
 from scrubjay.values.times import milliseconds, moment
 
 List = list  # below, `list` is a verb

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from scrubjay.stores.tables.side_rows import job_of, row_of_job
 from scrubjay.stores.tables.sql import Sql
-from scrubjay.values.memory import Job
+from scrubjay.values.store import Job
 from scrubjay.values.times import milliseconds
 
 List = list  # below, `list` is a verb

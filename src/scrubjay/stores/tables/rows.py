@@ -14,28 +14,25 @@ from typing import Any, TypeVar, cast
 from scrubjay.errors import Conflict
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Aside
+from scrubjay.text.letters import topic_key
 from scrubjay.values import codec
+from scrubjay.values.callers import CredentialKind, Provenance, Role
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import (
     AccessLevel,
     Category,
     Context,
-    CredentialKind,
-    Event,
     FormerPhrases,
     Kind,
     LinkKind,
     Memory,
-    Provenance,
-    Role,
     Sketch,
     Source,
-    Speaker,
     Status,
     Tier,
     text_of,
-    topic_key,
 )
+from scrubjay.values.store import Event, Speaker
 from scrubjay.values.times import milliseconds, moment
 
 Row = Sequence[Any]

@@ -8,16 +8,9 @@ from typing import Any
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.sync import Erased
 from scrubjay.stores.tables.rows import Row, as_json, maybe_milliseconds, maybe_moment, memory_of_snapshot
-from scrubjay.values.memory import (
-    Caller,
-    Job,
-    JobStatus,
-    Memory,
-    Provenance,
-    Role,
-    State,
-    Version,
-)
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.memory import Memory, State, Version
+from scrubjay.values.store import Job, JobStatus
 from scrubjay.values.times import milliseconds, moment
 
 # What leaves the row. The length stays: lists are sorted by it.

@@ -11,7 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrubjay.values.memory import LAST_LETTER, Audience, Filter, Memory, Sight, topic_key
+from scrubjay.text.letters import topic_key
+from scrubjay.values.callers import Audience, Sight
+from scrubjay.values.memory import Memory
+from scrubjay.values.search import LAST_LETTER, Filter
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:

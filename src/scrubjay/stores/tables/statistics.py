@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, SpaceCounts, Totals
 from scrubjay.stores.tables.sql import SUPERSEDED, Row, Sql
 from scrubjay.stores.tables.tally import HOUR, Tally
-from scrubjay.values.memory import Audience, Category, State
+from scrubjay.values.callers import Audience
+from scrubjay.values.memory import Category, State
 from scrubjay.values.times import milliseconds, moment
 
 DAY = 24  # hours

@@ -15,8 +15,9 @@ from scrubjay.stores.tables.history import HistoryChanges
 from scrubjay.stores.tables.rows import columns_of_value, maybe_milliseconds, value_of
 from scrubjay.stores.tables.side_rows import erased_of
 from scrubjay.stores.tables.sql import Sql
+from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, Audience, random_suffix
+from scrubjay.values.memory import AT_HAND, random_suffix
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:

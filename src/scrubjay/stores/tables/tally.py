@@ -17,7 +17,8 @@ from typing import Any
 from scrubjay.errors import StorageError
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.values.frozen import dataclass, replace
-from scrubjay.values.memory import Memory, Recall
+from scrubjay.values.memory import Memory
+from scrubjay.values.store import Recall
 from scrubjay.values.times import milliseconds, moment
 
 KEPT_RECALLS = 10_000

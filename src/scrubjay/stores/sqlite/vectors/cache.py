@@ -22,11 +22,13 @@ from scrubjay.stores.sqlite.vectors.blobs import read_into
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores, front_of
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
-from scrubjay.values.memory import Category, Glimpses, Sketch
+from scrubjay.text.words import DECIMALS
+from scrubjay.values.memory import Category, Sketch
+from scrubjay.values.search import Glimpses
 from scrubjay.values.times import moment
-from scrubjay.values.words import DECIMALS
 
-CHUNK = 4_096
+CHUNK = 512  # rows; what is only read on the way takes room, in every window of an editor
+FEW_PAGES = -1024  # KiB that SQLite keeps of what is read once, as vectors are
 NEVER = np.iinfo(np.int64).max
 UNREAD, NO_VECTOR = -1, -2  # instead of a row
 NUMBERS = (
@@ -137,7 +139,12 @@ class Cache:
             """,
             (self.change, *self._kept.values),
         )
-        fits = all(map(self._append, chunks(rows)))
+        usual = con.pragma("cache_size")
+        con.pragma("cache_size", usual if self._count else FEW_PAGES)
+        try:
+            fits = all(map(self._append, chunks(rows)))
+        finally:
+            con.pragma("cache_size", usual)
         self.change = change
         return fits
 

@@ -29,7 +29,8 @@ from scrubjay.stores.sqlite.vectors.cache import Cache, chunks, memories_of
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import View
-from scrubjay.values.memory import Candidates, Glimpses, Sketch
+from scrubjay.values.memory import Sketch
+from scrubjay.values.search import Candidates, Glimpses
 
 CACHED_ROWS = 40_000  # 61 MB at 384 dimensions
 

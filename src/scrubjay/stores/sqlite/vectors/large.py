@@ -33,7 +33,8 @@ from scrubjay.stores.sqlite.vectors.exact import ExactIndex, VectorIndex, cosine
 from scrubjay.stores.sqlite.vectors.near import Ints, Near, Scores
 from scrubjay.stores.sqlite.words import Found, Weighed
 from scrubjay.stores.tables.sql import Condition, View, joined
-from scrubjay.values.memory import Candidates, Glimpses, Sketch
+from scrubjay.values.memory import Sketch
+from scrubjay.values.search import Candidates, Glimpses
 
 RECENT_ROWS = 20_000  # of a large store that are kept in memory, those that were asked for lately
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scrubjay.embedders.base import Vector
 from scrubjay.stores.sqlite.filters import among
 from scrubjay.stores.sqlite.words import Found
-from scrubjay.values.memory import Candidates, Match
+from scrubjay.values.search import Candidates, Match
 
 Ints = NDArray[np.int64]
 Names = NDArray[np.object_]

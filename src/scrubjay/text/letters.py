@@ -60,3 +60,12 @@ def slug(text: str) -> str:
     plain = normalised("NFKD", text).encode("ascii", "ignore").decode().lower()
     result = "-".join(PLAIN.findall(plain))[:60].strip("-")
     return result or "t" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def topic_key(topic: str) -> str:
+    """The same for spellings that differ only in case, width, or in runs of spaces, `_` and `-`."""
+    plain = normalised("NFKC", topic).casefold()
+    return " ".join(plain.translate(TOPIC_JOINTS).split()) or plain
+
+
+TOPIC_JOINTS = dict.fromkeys(map(ord, "_-\u2010\u2013\u2014"), " ")

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from scrubjay.values.words import indexed, term
+from scrubjay.text.words import indexed, term
 
 TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 MOST_REMEMBERED = 10_000  # words that were asked for

@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from itertools import pairwise, repeat
 from math import log
 
-from scrubjay.values.letters import normalised
+from scrubjay.text.letters import normalised
 from scrubjay.values.memory import Memory
 
 CALENDAR = frozenset(

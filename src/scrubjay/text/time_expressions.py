@@ -24,9 +24,9 @@ from functools import cache
 from typing import NamedTuple
 
 from scrubjay.lazy import numpy as np
+from scrubjay.text.tokens import WORD, words_of
 from scrubjay.values.frozen import dataclass
-from scrubjay.values.memory import Column, Period
-from scrubjay.values.pronouns import WORD, words_of
+from scrubjay.values.search import Column, Period
 
 LONGEST = 2_000  # characters of a question that are looked at
 DAY = timedelta(days=1)

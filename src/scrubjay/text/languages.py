@@ -1,23 +1,24 @@
-"""Is a text in another language than English? Told from its letters and its small words; no model is asked.
+"""In which language is a text? Its letters and its small words say so; no model is asked.
 
-It decides whether the model for other languages is of use to a store, so a wrong yes costs a download: names and loan
-words must not do. A text too short to tell counts as English.
+Two questions are asked, and a text that is too short to tell counts as English for both. `in_another_language` decides
+whether the model for other languages is of use to a store: a wrong yes costs a download, so names and loan words must
+not do. `is_english` decides whether rules that read English may judge a text: there a wrong yes is the mistake.
 """
 
 from __future__ import annotations
 
-import re
+from functools import lru_cache
 
-WORD = re.compile(r"[^\W\d_]+")
+from scrubjay.text.tokens import word_set, words_of
+from scrubjay.text.words import STOP_WORDS
+
+BEGINNING = 400  # characters that are looked at to tell English
+MOSTLY_ASCII = 0.9  # share of such letters in an English text
 LATIN = 0x0250  # letters from here on are of other scripts
 OTHER_SCRIPT = 0.3  # share of such letters; a quotation or a name has less
 ENOUGH = 1.5  # what small words of other languages must add up to, and more than the English ones
 IN_A_NAME = 0.5  # how much one counts that names have, too
 ACCENTS = 1.0  # what words with accents add up to at most: loan words have them, too
-
-
-def word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 ENGLISH = word_set(
@@ -42,6 +43,9 @@ FOREIGN = word_set(
     "ve bir bu için ile çok değil ne nerede ja ei että tai missä kun"
 )
 NAMES = word_set("de la el los las van von der das di del da do du des den zu und y e o")
+# Small words of other languages that English texts have too: "a non-smoker", "plus 2 %", "CO2", "blood group O".
+ENGLISH_TOO = ENGLISH | STOP_WORDS | word_set("plus non till nas co com po jest e o y u van de est")
+TELLING = (FOREIGN | NAMES) - ENGLISH_TOO
 COUNTS = dict.fromkeys(FOREIGN, 1.0) | dict.fromkeys(NAMES, IN_A_NAME)  # what a small word counts for
 
 
@@ -52,8 +56,21 @@ def in_another_language(text: str) -> bool:
         others = sum(ord(letter) >= LATIN for letter in letters)
         if others:
             return others > OTHER_SCRIPT * len(letters)
-    words = WORD.findall(text.lower()) if text.isascii() else [word.lower() for word in WORD.findall(text)]
+    words = words_of(text)
     foreign = sum([COUNTS[word] for word in words if word in COUNTS])
     if not text.isascii():
         foreign += min(ACCENTS, IN_A_NAME * sum(not word.isascii() for word in words))
     return foreign >= ENOUGH and foreign > sum(word in ENGLISH for word in words)
+
+
+@lru_cache(maxsize=2_000)
+def is_english(text: str) -> bool:
+    """Whether the words that hold a sentence together are English, as far as there are any."""
+    text = text[:BEGINNING]
+    if not text.isascii():
+        letters = [letter for letter in text if letter.isalpha()]
+        if sum(letter.isascii() for letter in letters) < MOSTLY_ASCII * len(letters):
+            return False
+    words = words_of(text)
+    foreign = sum(word in TELLING for word in words)
+    return not foreign or foreign < sum(word in ENGLISH_TOO and word != "am" for word in words)
