@@ -228,7 +228,7 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
 
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-TELL_OF_ONE_THING = 4.0  # rare words that two sentences have in common, from which on that is certain
+TELL_OF_ONE_THING = 3.0  # rare words that two sentences have in common, from which on that is certain
 
 
 def told_otherwise(old: str, new: str, rarity: Rarity) -> float:

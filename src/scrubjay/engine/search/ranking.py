@@ -275,7 +275,7 @@ def second_look(
     if glimpses.memories != looked:  # in another order, or some are gone
         place = dict(zip(looked, rows, strict=True))
         rows = [place[memory] for memory in glimpses.memories]
-    all_scores, at = np.array(found.scores, np.float64), np.array(rows)
+    all_scores, all_words, at = np.array(found.scores, np.float64), np.array(found.word_scores), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
     similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
     lengths, talks = np.asarray(glimpses.length), talks_of(glimpses)
@@ -290,6 +290,7 @@ def second_look(
             held *= np.minimum(doublings / FULLY_READ, 1.0)
             more = np.maximum(held - word_scores, 0.0)
             boosts["passage"] = np.where(embedded, 1 - MEANING, 1.0) * more
+            all_words[at] = np.maximum(word_scores, held)
     if alone.any() and not query.also:  # other wordings have other words
         leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
@@ -308,7 +309,7 @@ def second_look(
     again = Ranked(
         found.memories,
         scores=all_scores,
-        word_scores=found.word_scores,
+        word_scores=all_words,
         cosines=found.cosines,
         similarities=found.similarities,
         order=best_first(all_scores, np.asarray(found.similarities)),
@@ -473,12 +474,12 @@ def newer_first(
 def facts(
     found: Ranked, glimpses: Glimpses, vectors_of: Callable[[list[str]], Mapping[str, Vector]]
 ) -> dict[int, Fact]:
-    """Of the first few those that state something; what is said in a conversation outdates nothing said before."""
+    """Of the first few those that state something; what one speaker tells another outdates nothing said before."""
     place = {memory: number for number, memory in enumerate(glimpses.memories)}
     said: dict[int, frozenset[str]] = {}
     for row in found.order[:COMPARED]:
         at = place.get(found.memories[row])
-        if at is not None and not glimpses.conversation[at]:
+        if at is not None:
             words = frozenset(words_of(glimpses.opening[at]))
             if TALKING.isdisjoint(words) and not speaks_again(glimpses.opening[at], glimpses.opening):
                 said[row] = words
