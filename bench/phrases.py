@@ -211,7 +211,11 @@ def measure(
             others = [other for other in worlds if other is not world and other.everyday is world.everyday]
             for also in reworded:
                 asked = ask_world(alone, known, world, others, reworded=also)
-                for kind in ("everyday" if world.everyday else "training", *(() if world.english else (NOT_ENGLISH,))):
+                for kind in (
+                    "each",
+                    "everyday" if world.everyday else "training",
+                    *(() if world.english else (NOT_ENGLISH,)),
+                ):
                     found.setdefault((f"{kind}, a world alone", also), []).extend(asked)
         every = jay.bound_to(spaces=("every-world",), only=True)
         for world in worlds:

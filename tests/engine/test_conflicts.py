@@ -292,6 +292,28 @@ def test_a_turn_of_a_conversation_is_compared_sentence_by_sentence(real_jay):
     assert [one.id for one in talk.store(new, conversation_id="two").similar] == [first.id]
 
 
+def test_a_fact_of_a_conversation_is_compared_as_any_other(real_jay):
+    talk = real_jay.bound_to(spaces=("talk",), only=True)
+    old = talk.store("User lives in Seattle", conversation_id="one").memory
+
+    assert [one.id for one in talk.store("User moved to Austin", conversation_id="two").similar] == [old.id]
+
+
+def test_of_facts_loaded_in_one_conversation_the_newer_comes_first(real_jay):
+    jay = real_jay.bound_to(spaces=("facts",), only=True)
+    jay.records.upkeep.lease(LEASE, holder="another process", seconds=60)  # so that nothing is compared meanwhile
+    told = [f"The official language of the club is {language}" for language in ("Danish", "Basque")]
+    facts = [*zip(told, (3, 2), strict=True), ("The ferry is blue", 1)]
+    jay.store_many(
+        {"content": text, "conversation_id": "facts", "created_at": jay.now() - timedelta(days=days)}
+        for text, days in facts
+    )
+
+    first, second = jay.search("What is the official language of the club?")[:2]
+
+    assert [second.memory.content, first.memory.content] == told
+
+
 def test_what_is_asked_once_more_in_a_conversation_is_no_change(real_jay):
     talk = real_jay.bound_to(spaces=("talk",), only=True)
     old = "I think I'll go with the Kestrel and the Merlin, both tents look great. Can you tell me how to pitch them?"

@@ -26,6 +26,7 @@ FUNCTION_WORDS = word_set(
     "you there now own"
 )
 HAVING = word_set("have has had having")
+TALKING = word_set("i me you your")  # of people who talk with one another
 SAME = 6  # letters: "allergic" and "allergy" are one word
 
 

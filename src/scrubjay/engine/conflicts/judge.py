@@ -34,6 +34,7 @@ from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
 from scrubjay.text.languages import is_english
 from scrubjay.text.reading import READ, read
+from scrubjay.text.tokens import TALKING, words_of
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Kind, LinkKind, Memory, Sketch, State, Stored
@@ -95,7 +96,7 @@ class Judge:
             return []
         said = read(new.text)
         rarity = reads.rarity(sorted(said.words), audience)
-        if new.context.conversation_id is not None:
+        if new.context.conversation_id is not None and not TALKING.isdisjoint(words_of(new.text[:READ])):
             return turned(new.text, olds, neighbours, rarity)
         nearest = max(neighbours.near(old.id) for old in olds)
         found, told = [], [read(old.text) for old in olds]

@@ -25,7 +25,7 @@ from scrubjay.text import names
 from scrubjay.text.events import CHANGED
 from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
-from scrubjay.text.tokens import WORD, words_of
+from scrubjay.text.tokens import TALKING, WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words
 from scrubjay.values.memory import Link, LinkKind, Memory
 from scrubjay.values.search import (
@@ -390,7 +390,6 @@ def drawn_together(scores: Column, talks: Column) -> Column:
 
 COMPARED = 12  # of the best
 ONE_THING = 0.75  # cosine of two memories from which on they may speak of one thing
-TALKING = frozenset(("i", "me", "you", "your"))
 SELDOM = 4  # of those compared may hold a name that says which thing two of them speak of
 NOW = frozenset(("now", "nowadays", "current", "currently", "still", "new"))
 FORMER = frozenset(("previous", "previously", "former", "formerly", "originally", "initially", "earlier"))
