@@ -127,7 +127,7 @@ def taken_in(texts: Sequence[str]) -> TakenIn:
         settings = replace(load(), store=store_address(Path(folder) / "later.db"), home=Path(folder), embedder="none")
         with open_engine(settings) as jay:
             begun, cpu = time.perf_counter(), time.process_time()
-            jay.import_from(map(json.loads, lines))
+            jay.transfer.import_from(map(json.loads, lines))
             clock, processor = time.perf_counter() - begun, time.process_time() - cpu
     return TakenIn(len(lines), sum(map(len, texts)) / len(texts), len(lines) / clock, len(lines) / processor)
 

@@ -220,7 +220,7 @@ def filled(folder: Path, count: int, embedder: Embedder) -> Path:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     with engine_on(SqliteStore(draft / "memories.db"), embedder) as jay:
-        jay.create_space("project")
+        jay.known_spaces.create("project")
         project = jay.bound_to(spaces=("project",))
         given = list(memories_of(min(count, STORED)))
         project.store_many(given[: len(given) // 100])

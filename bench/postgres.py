@@ -139,7 +139,7 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
         for memories, vectors in some:
             target.take_in(by_name["memories"], memories, "[]")
             target.take_in(by_name["vectors"], vectors, "[]")
-        target.settle()
+        target.conflicts.settle()
         spent, cpu = spent + time.perf_counter() - began, cpu + time.process_time() - used
         for memories, _ in some:
             when.update(created_when(memories))
@@ -171,9 +171,9 @@ def imported(url: str, count: int) -> Figure:
     lines = [{"content": text} for text in sentences.memories(count)]
     with closing(PostgresStore(url)) as store:
         jay = engine_on(store, None, caller=Caller(user="u1"))
-        jay.import_from(iter([{"content": "What is prepared once"}]))
+        jay.transfer.import_from(iter([{"content": "What is prepared once"}]))
         server, began, used = server_cpu_of_all(store), time.perf_counter(), time.process_time()
-        jay.import_from(iter(lines))
+        jay.transfer.import_from(iter(lines))
         spent, cpu, server = time.perf_counter() - began, time.process_time() - used, server_cpu_of_all(store) - server
     print(
         f"import             {count / spent:,.0f} lines/s by the clock, without vectors;"

@@ -35,8 +35,8 @@ PRIVATE = ("tusks", "tusks of another walrus " * 9, "tusks and harbour " * 700)
 
 @pytest.fixture
 def team(jay: Engine) -> Engine:
-    jay.create_space("other")
-    jay.create_space("team")
+    jay.known_spaces.create("other")
+    jay.known_spaces.create("team")
     jay = jay.bound_to(spaces=("team",))
     for number, level in enumerate(AccessLevel):
         ann = {"user_id": "ann", "conversation_id": "talk", "access_level": level}

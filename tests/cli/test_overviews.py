@@ -28,12 +28,15 @@ def test_no_tags_is_a_sentence(call, stored):
 def test_statistics_are_shown(call, stored):
     stored("User drinks tea", "--category", "preference")
     call("forget", stored("User was in Rome"))
+    older, newer = stored("User lives in Rome"), stored("User lives in Oslo")
+    call("supersede", older, newer)
 
     shown = call("stats").out
 
-    assert re.search(r"memories +1, 1 forgotten", shown)
+    assert re.search(r"memories +2, 1 superseded, 1 forgotten", shown)
+    assert len(call("list", "--json").json) == 2
     assert re.search(r"preference +▇+ 1", shown)
-    assert call("stats", "--json").json["count"]["total"] == 2
+    assert call("stats", "--json").json["count"]["total"] == 4
     assert call("stats", "--everywhere").code == 0
 
 

@@ -294,7 +294,7 @@ def test_h14_a_long_conversation_is_cleared_whole_and_once(site, jay, clock, mon
 
 
 def test_h15_who_has_no_part_in_a_workspace_is_denied(jay):
-    jay.create_space("research")
+    jay.known_spaces.create("research")
     stranger = jay.bound_to(caller=Caller(user="eve", role=Role.MEMBER, spaces=frozenset({"default"})))
     with client_of(build_app(stranger, [chimera])) as client:
         site = Site(client)
@@ -466,7 +466,7 @@ def test_workspaces_are_spaces(site, jay):
 
 
 def test_a_space_put_away_with_a_key_is_put_away_once(jay):
-    jay.create_space("tides")
+    jay.known_spaces.create("tides")
     keyed = [native.call(jay, "drop_space", {"name": "tides"}, key="k1") for _ in range(2)]
 
     assert keyed[0].body == keyed[1].body
@@ -713,8 +713,10 @@ WAYS_IN = {  # into a conversation, that are not Chimera's own
     ),
     "library": lambda engine, text, talk: engine.store(text, conversation_id=talk),
     "many": lambda engine, text, talk: engine.store_many([NewMemory(content=text, conversation_id=talk)]),
-    "import": lambda engine, text, talk: engine.import_from([{"content": text, "conversation_id": talk}]),
-    "export": lambda engine, text, talk: engine.import_from([{"content": text, "context": {"conversation_id": talk}}]),
+    "import": lambda engine, text, talk: engine.transfer.import_from([{"content": text, "conversation_id": talk}]),
+    "export": lambda engine, text, talk: engine.transfer.import_from(
+        [{"content": text, "context": {"conversation_id": talk}}]
+    ),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.engine.lifecycle.bulk import Bulk
-from scrubjay.engine.reminder import reminded
+from scrubjay.engine.reminder import remind
 from scrubjay.errors import NotFound
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.search import Filter, Query, Verdict
@@ -180,7 +180,7 @@ def test_many_spaces_do_not_burst_a_brief(jay, budget):
 
 
 def test_a_reminder_gives_strong_ones_from_anywhere_and_says_from_where(jay, here):
-    found = reminded(jay, "demo port 8080", words_only=True)
+    found = remind(jay, "demo port 8080", words_only=True)
 
     assert FACT in found.text
     assert "from space acme" in found.text
@@ -200,7 +200,7 @@ def test_a_correction_from_another_space_gets_its_hint_and_can_be_settled(real_j
     assert [(each["memory"]["id"], each["likely"]) for each in one["may_outdate"]] == [(old, "replaces")]
     assert "from space acme" in reply.text
     assert one["memory"]["space"] == "default"
-    assert [pair.old.id for pair in acme.open_conflicts()] == [old]
+    assert [pair.old.id for pair in acme.conflicts.list()] == [old]
 
     ok(real_jay, "scrubjay", "settle", old=old, new=new, relation="replaces")
 
@@ -243,7 +243,7 @@ def test_a_space_created_meanwhile_does_not_spoil_a_replay(jay, dialect):
     }.get(dialect, ("store_memory", {"content": "Tea is at four"}))
 
     first = find(dialect).call(jay, tool, arguments, key="k1")
-    jay.create_space("made-meanwhile")
+    jay.known_spaces.create("made-meanwhile")
     again = find(dialect).call(jay, tool, arguments, key="k1")
 
     assert (again.failed, again.text) == (False, first.text)

@@ -277,8 +277,8 @@ def test_an_import_and_a_file_that_is_edited_are_masked(home):
     [file] = home.rglob("one.md")
     file.write_text(file.read_text() + f"\nThe password: {TOKEN}\n")
     docs.list()
-    [line] = [line for line in docs.export() if line["type"] == "memory" and "first" in line["content"]]
-    jay.import_from([{**line, "id": "mem_imported0000", "path": "notes/two", "content": f"It is {TOKEN}"}])
+    [line] = [line for line in docs.transfer.export() if line["type"] == "memory" and "first" in line["content"]]
+    jay.transfer.import_from([{**line, "id": "mem_imported0000", "path": "notes/two", "content": f"It is {TOKEN}"}])
 
     assert jay.get("mem_imported0000").content == "It is [masked: a GitHub token]"
     assert TOKEN not in docs.paths.get("docs", "notes/one").content

@@ -89,7 +89,7 @@ def test_a_required_field_that_was_misspelt_is_told_as_that(engine, dialect, ope
 
 
 def test_the_library_and_imports_tell_it_too(engine):
-    for give in (lambda line: engine.store(line), lambda line: engine.import_from([line])):
+    for give in (lambda line: engine.store(line), lambda line: engine.transfer.import_from([line])):
         with pytest.raises(InvalidInput, match="content is required, and contnet is not known"):
             give({"contnet": "Tea is at four"})
 

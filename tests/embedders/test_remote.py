@@ -304,7 +304,7 @@ def test_a_memory_stored_while_the_server_is_down_is_found_by_words_and_later_by
 
         server.answers = [vectors]
         jay.parts.backlog.finish()
-        assert jay.check().with_vectors == 1
+        assert jay.upkeep.check().with_vectors == 1
 
 
 def test_a_server_that_dies_while_a_model_takes_over_is_an_error_and_the_next_run_goes_on(server, tmp_path):
@@ -314,15 +314,15 @@ def test_a_server_that_dies_while_a_model_takes_over_is_an_error_and_the_next_ru
     server.answers = [vectors, vectors, status(503)]  # the question whether it is there, one batch, and no more
     with engine_on(SqliteStore(path), RemoteEmbedder(server.url, "mine", pause=lambda _: None)) as jay:
         with pytest.raises(EmbeddingError) as caught:
-            jay.reembed()
+            jay.upkeep.reembed()
 
         assert "again" in caught.value.hint
-        assert jay.check().with_vectors == BATCH
+        assert jay.upkeep.check().with_vectors == BATCH
         assert [hit.memory.content for hit in jay.search("fact 7", limit=1)] == ["fact 7 about harbours"]
         jay.forget(ids[0], hard=True)
         server.answers = [vectors]
-        result = jay.reembed()
+        result = jay.upkeep.reembed()
 
         assert (result.memories, result.failed) == (2 * BATCH, 0)
-        assert jay.check().with_vectors == 3 * BATCH - 1
+        assert jay.upkeep.check().with_vectors == 3 * BATCH - 1
         assert not jay.search("harbours").degraded

@@ -219,7 +219,7 @@ def test_phrases_are_exported_and_imported(open_engine):
     jay, other = open_engine(), open_engine(file="other.db")
     id = filled(jay)
 
-    other.import_from(jay.export())
+    other.transfer.import_from(jay.transfer.export())
 
     assert other.get(id).also == jay.get(id).also
     assert first(other.search("yacht harbour")) == BOAT
@@ -242,7 +242,7 @@ def test_a_forgotten_memory_leaves_no_phrase_when_it_is_erased(jay):
     forgotten = jay.forget(id, hard=True)
 
     assert len(jay.search("yacht", words_only=True)) == 0
-    assert not any("yacht" in str(line) for line in jay.export())
+    assert not any("yacht" in str(line) for line in jay.transfer.export())
     assert forgotten.hard
 
 

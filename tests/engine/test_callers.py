@@ -15,7 +15,7 @@ from scrubjay.values.callers import ActFilter, Caller, CredentialKind, Role
 def made_spaces(jay):
     """Those that keys are made for."""
     for name in ("work", "play"):
-        jay.create_space(name)
+        jay.known_spaces.create(name)
 
 
 def owner_of(jay, *spaces):
@@ -195,7 +195,7 @@ def test_only_owners_manage_callers(jay, role, verb):
 
 def test_an_owner_of_some_spaces_gives_only_those(jay):
     olga = owner_of(jay, "work").callers
-    jay.create_space("work")
+    jay.known_spaces.create("work")
 
     for spaces in (None, ["default"], ["*"], ["work", "default"]):
         with pytest.raises(Forbidden):
@@ -246,7 +246,7 @@ def test_an_owner_of_some_spaces_takes_over_no_key_by_rotating_it(jay):
 
 
 def test_an_owner_of_some_spaces_sees_and_revokes_only_what_stays_inside_them(jay):
-    jay.create_space("work")
+    jay.known_spaces.create("work")
     everywhere = jay.callers.create("root", role=Role.OWNER).credential
     inside = jay.callers.create("bob", spaces=["work"]).credential
     olga = owner_of(jay, "work").callers
@@ -301,7 +301,7 @@ def test_a_key_reaches_what_it_was_made_for(jay, role, spaces, reached):
 
 
 def test_a_grant_widens_a_key_that_names_no_spaces_and_no_other(jay):
-    jay.create_space("work")
+    jay.known_spaces.create("work")
     open_key = jay.callers.create("alice").secret
     narrow_key = jay.callers.create("alice", spaces=["default"]).secret
 

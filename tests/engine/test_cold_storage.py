@@ -80,7 +80,7 @@ def test_a_memory_comes_back_as_it_went(jay, tier, folder):
     assert [one.memory for one in jay.history(memory.id)][-len(history) :] == [one.memory for one in history]
     assert back.embedded
     assert objects(folder) == []
-    assert jay.check(deep=True).problems == jay.check(deep=True).wrong_hashes == ()
+    assert jay.upkeep.check(deep=True).problems == jay.upkeep.check(deep=True).wrong_hashes == ()
     assert [hit.memory.id for hit in jay.search("harbour master")] == [memory.id]
 
 
@@ -308,8 +308,8 @@ def test_while_it_is_being_archived_others_changes_are_refused(jay, monkeypatch)
         refused.append(error)
         return real(one, tier)
 
-    real = archiving.packed
-    monkeypatch.setattr(archiving, "packed", packed)
+    real = archiving.pack
+    monkeypatch.setattr(archiving, "pack", packed)
     jay.cold_storage.archive([memory.id])
 
     assert len(refused) == 1
@@ -372,7 +372,7 @@ def test_a_damaged_row_is_refused_too(jay):
 
     with pytest.raises(ArchiveDamaged):
         jay.cold_storage.restore([memory.id])
-    assert jay.check(deep=True).wrong_hashes == (memory.id,)
+    assert jay.upkeep.check(deep=True).wrong_hashes == (memory.id,)
 
 
 def test_a_folder_that_is_not_there_is_unavailable_and_hides_nothing_else(jay, folder):
@@ -385,7 +385,7 @@ def test_a_folder_that_is_not_there_is_unavailable_and_hides_nothing_else(jay, f
         jay.cold_storage.restore([memory.id])
     assert [one.content for one in jay.list(ARCHIVED)] == [""]
     with pytest.raises(ArchiveUnavailable):
-        list(jay.export())
+        list(jay.transfer.export())
 
     away.rename(folder)
     jay.cold_storage.restore([memory.id])
@@ -590,7 +590,7 @@ def test_costs_are_nothing_without_prices_and_follow_them_otherwise(open_engine,
 def test_an_export_holds_the_texts_of_what_is_away(jay, open_engine, tmp_path):
     memory = kept(jay)
     jay.cold_storage.archive([memory.id])
-    lines = list(jay.export())
+    lines = list(jay.transfer.export())
 
     [line] = [line for line in lines if line["type"] == "memory"]
     assert (line["content"], line["status"]) == (TEXT, "archived")

@@ -38,7 +38,7 @@ def state(jay, id):
 @pytest.mark.parametrize("hard", [False, True])
 def test_what_a_forgotten_memory_replaced_is_current_again_and_has_no_end(jay, clock, hard):
     old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
-    jay.relate(old=old, new=new, relation=Relation.REPLACES)
+    jay.conflicts.relate(old=old, new=new, relation=Relation.REPLACES)
     version, ended = jay.get(old).version, state(jay, old)
     assert current(jay) == {new}
     clock.move(days=1)
@@ -272,7 +272,7 @@ def test_an_imported_memory_comes_back_as_one_stored_here(jay, clock, open_engin
     old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
     jay.supersede(old=old, new=new)
     other = open_engine(file="other.db")
-    other.import_from(jay.export())
+    other.transfer.import_from(jay.transfer.export())
     assert state(other, old) == state(jay, old)
 
     other.forget(new)

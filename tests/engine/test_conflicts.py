@@ -38,7 +38,7 @@ def test_what_bears_another_number_draws_no_hint(real_jay):
     real_jay.store("The nightly backup of db1 runs at 02:00")
 
     assert real_jay.store("The nightly backup of db2 runs at 04:00").similar == ()
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_what_bears_another_letter_draws_no_hint(real_jay):
@@ -118,7 +118,7 @@ def test_what_is_less_likely_is_a_candidate_and_opens_no_conflict(real_jay, old,
     stored = real_jay.store(new)
 
     assert ([memory.content for memory in stored.candidates], stored.similar, stored.same) == ([old], (), ())
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 @pytest.mark.parametrize(("old", "new"), SAID_AGAIN)
@@ -128,7 +128,7 @@ def test_what_is_said_again_in_other_words_outdates_nothing(real_jay, old, new):
     stored = real_jay.store(new)
 
     assert stored.similar == ()
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_without_a_grammar_for_a_language_the_judge_is_silent(real_jay, old, new
     stored = real_jay.store(new)
 
     assert stored.similar == ()
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_many_facts_each_about_someone_else_draw_no_hint(real_jay):
@@ -265,7 +265,7 @@ def test_what_arrives_in_bulk_is_judged_in_the_background(real_jay):
 
     real_jay.parts.backlog.finish()
 
-    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]
+    assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old, new)]
     assert real_jay.records.upkeep.pending(limit=9) == []
 
 
@@ -332,41 +332,41 @@ def test_a_store_that_has_no_time_to_judge_leaves_it_to_the_background(real_jay)
     real_jay.parts.backlog.finish()
 
     assert stored.similar == ()
-    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old.id, stored.memory.id)]
+    assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old.id, stored.memory.id)]
 
 
 def test_a_settled_pair_is_not_asked_about_again_when_it_is_judged_late(real_jay):
     old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
-    real_jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)  # said before the background got there
+    real_jay.conflicts.relate(old=old, new=new, relation=Relation.BOTH_TRUE)  # said before the background got there
 
     real_jay.parts.backlog.finish()
 
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_an_import_brings_no_settled_pair_back(real_jay, tmp_path):
     old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
     real_jay.parts.backlog.finish()
-    real_jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
-    lines = list(real_jay.export())
+    real_jay.conflicts.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
+    lines = list(real_jay.transfer.export())
     with engine_on(SqliteStore(tmp_path / "other.db"), real_jay.parts.embedding.embedder) as other:
-        other.import_from(lines)
+        other.transfer.import_from(lines)
         other.parts.backlog.finish()
-        assert other.open_conflicts() == []
+        assert other.conflicts.list() == []
 
 
 def test_what_waits_to_be_judged_still_does_after_all_vectors_were_rebuilt(real_jay):
     old, new = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
 
-    real_jay.reembed()
+    real_jay.upkeep.reembed()
     real_jay.parts.backlog.finish()
 
-    assert [(one.old.id, one.new.id) for one in real_jay.open_conflicts()] == [(old, new)]
+    assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old, new)]
 
 
 def judged_later(jay):
     jay.parts.backlog.finish()
-    return [(one.old.content, one.new.content) for one in jay.open_conflicts()]
+    return [(one.old.content, one.new.content) for one in jay.conflicts.list()]
 
 
 def test_a_rewritten_text_is_judged_in_the_background(real_jay):

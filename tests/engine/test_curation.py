@@ -25,12 +25,12 @@ def conflicting(jay):
 def test_an_open_conflict_is_listed_until_it_is_settled(jay):
     older, newer = conflicting(jay)
 
-    [pair] = jay.open_conflicts()
+    [pair] = jay.conflicts.list()
     assert (pair.old.id, pair.new.id) == (older.id, newer.id)
     assert pair.score
 
-    jay.settle(old=older.id, new=newer.id, keep=True)
-    assert jay.open_conflicts() == []
+    jay.conflicts.settle(old=older.id, new=newer.id, keep=True)
+    assert jay.conflicts.list() == []
 
 
 def test_superseding_settles_a_conflict(jay):
@@ -38,14 +38,14 @@ def test_superseding_settles_a_conflict(jay):
 
     jay.supersede(old=older.id, new=newer.id)
 
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
 
 
 def test_a_conflict_that_there_is_not_cannot_be_settled(jay):
     one, other = jay.store("The crane is red").memory, jay.store("Bread is baked at four").memory
 
     with pytest.raises(NotFound):
-        jay.settle(old=one.id, new=other.id, keep=True)
+        jay.conflicts.settle(old=one.id, new=other.id, keep=True)
 
 
 def test_what_was_superseded_is_released(jay):
@@ -168,7 +168,7 @@ def test_nobody_sees_what_is_not_theirs_around_a_memory(jay):
     member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER))
 
     assert [memory.id for memory in member.curation.around(centre.id, similar=True).memories] == [centre.id]
-    assert member.open_conflicts() == []
+    assert member.conflicts.list() == []
 
 
 @pytest.mark.parametrize("take_back", ["recover", "undo"])
@@ -207,13 +207,13 @@ def test_an_undo_takes_back_what_was_said_about_a_pair_and_opens_it_again(jay, r
         older, newer = conflicting(jay)
         ids = {"old": older.id, "new": newer.id}
         jay.update(ids[named], tags=["harbour"])
-        jay.relate(**ids, relation=relation)
-        assert jay.open_conflicts() == []
+        jay.conflicts.relate(**ids, relation=relation)
+        assert jay.conflicts.list() == []
 
         undone = jay.curation.undo(ids[named])
 
         assert undone.what == ("settled" if relation is Relation.BOTH_TRUE else "superseded")
-        assert [(pair.old.id, pair.new.id) for pair in jay.open_conflicts()] == [(older.id, newer.id)]
+        assert [(pair.old.id, pair.new.id) for pair in jay.conflicts.list()] == [(older.id, newer.id)]
         assert jay.get(older.id).superseded_by is None
         assert jay.get(newer.id).supersedes is None
         assert jay.get(ids[named]).tags == ("harbour",), "the update came before"
@@ -226,60 +226,60 @@ def test_an_undo_takes_back_what_was_said_about_a_pair_and_opens_it_again(jay, r
 def test_what_is_settled_and_undone_can_be_settled_and_undone_again_by_either_memory(jay, relation):
     older, newer = conflicting(jay)
     for named in (older, newer, newer, older):
-        jay.relate(old=older.id, new=newer.id, relation=relation)
+        jay.conflicts.relate(old=older.id, new=newer.id, relation=relation)
 
         jay.curation.undo(named.id)
 
-        assert len(jay.open_conflicts()) == 1
+        assert len(jay.conflicts.list()) == 1
     with pytest.raises(Conflict, match="nothing to undo"):
         jay.curation.undo(newer.id)
 
 
 def test_a_later_update_is_taken_back_before_what_was_said_about_a_pair(jay):
     older, newer = conflicting(jay)
-    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
     jay.update(older.id, tags=["harbour"])
 
     assert jay.curation.undo(older.id).what == "revised"
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
     assert jay.curation.undo(older.id).what == "settled"
-    assert len(jay.open_conflicts()) == 1
+    assert len(jay.conflicts.list()) == 1
     with pytest.raises(Conflict, match="nothing to undo"):
         jay.curation.undo(older.id)
 
 
 def test_two_memories_that_were_never_asked_about_are_not_asked_about_after_an_undo(jay):
     one, other = jay.store("The crane is red").memory, jay.store("The crane is tall").memory
-    jay.relate(old=one.id, new=other.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=one.id, new=other.id, relation=Relation.BOTH_TRUE)
 
     assert jay.curation.undo(one.id).what == "settled"
 
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
     with pytest.raises(Conflict, match="nothing to undo"):
         jay.curation.undo(one.id)
-    jay.relate(old=one.id, new=other.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=one.id, new=other.id, relation=Relation.BOTH_TRUE)
     assert jay.curation.undo(other.id).what == "settled"
 
 
 def test_what_was_said_about_a_pair_is_taken_back_only_at_the_version_that_is_expected(jay):
     older, newer = conflicting(jay)
-    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
 
     with pytest.raises(Conflict, match="now at version"):
         jay.bound_to(expected_version=older.version + 1).curation.undo(older.id)
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
 
 
 def test_what_a_stranger_may_not_change_it_cannot_reopen(jay):
     older, newer = conflicting(jay)
-    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
     stranger = jay.bound_to(
         caller=Caller(user="ann", role=Role.READER, spaces=frozenset({older.space}), credential="c")
     )
 
     with pytest.raises(Forbidden):
         stranger.curation.undo(older.id)
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
 
 
 def test_an_undo_takes_back_nothing_that_was_said_while_it_looked(jay, monkeypatch):
@@ -388,7 +388,7 @@ def test_an_undo_takes_back_no_supersession_that_came_while_it_looked(jay, monke
 @pytest.mark.parametrize("relation", Relation)
 def test_an_undo_with_a_forgotten_memory_says_that_this_one_comes_first(jay, relation):
     older, newer = conflicting(jay)
-    jay.relate(old=older.id, new=newer.id, relation=relation)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=relation)
     jay.forget(older.id)
 
     with pytest.raises(Conflict, match=f"{older.id}, which is forgotten") as refused:
@@ -402,7 +402,7 @@ def test_an_undo_with_a_forgotten_memory_says_that_this_one_comes_first(jay, rel
 def test_what_was_said_of_a_memory_that_cannot_come_back_is_passed_over(jay, clock):
     older, newer = conflicting(jay)
     jay.update(newer.id, tags=["harbour"])
-    jay.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
     jay.forget(older.id)
     clock.move(days=31)
 
@@ -411,7 +411,7 @@ def test_what_was_said_of_a_memory_that_cannot_come_back_is_passed_over(jay, clo
 
 def test_what_is_current_because_its_successor_is_forgotten_names_that_one(jay):
     older, newer = conflicting(jay)
-    jay.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
     jay.forget(newer.id)
 
     with pytest.raises(Conflict, match="nothing to undo") as refused:
@@ -422,16 +422,16 @@ def test_what_is_current_because_its_successor_is_forgotten_names_that_one(jay):
 
 def test_a_pair_that_is_both_true_is_so_again_after_an_undone_supersession(jay):
     older, newer = conflicting(jay)
-    jay.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
-    jay.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=older.id, new=newer.id, relation=Relation.REPLACES)
     with pytest.raises(Conflict, match="already superseded"):
-        jay.settle(old=older.id, new=newer.id, keep=True)
+        jay.conflicts.settle(old=older.id, new=newer.id, keep=True)
 
     jay.curation.undo(older.id)
 
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
     assert jay.curation.undo(older.id).what == "settled"
-    assert len(jay.open_conflicts()) == 1
+    assert len(jay.conflicts.list()) == 1
 
 
 def test_a_statement_about_a_memory_in_a_read_only_folder_can_be_taken_back(jay, tmp_path):
@@ -442,6 +442,6 @@ def test_a_statement_about_a_memory_in_a_read_only_folder_can_be_taken_back(jay,
     jay.folders.add("vault", tmp_path / "vault", read_only=True)
     [fixed] = jay.bound_to(spaces=("vault",)).list()
     own = jay.store("The crane is tall").memory
-    jay.relate(old=own.id, new=fixed.id, relation=Relation.BOTH_TRUE)
+    jay.conflicts.relate(old=own.id, new=fixed.id, relation=Relation.BOTH_TRUE)
 
     assert jay.curation.undo(own.id).what == "settled"

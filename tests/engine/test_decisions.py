@@ -297,7 +297,7 @@ def test_names_survive_export_and_import(jay, open_engine):
     jay.decisions.checkpoint("Two")
     other = open_engine(file="other.db")
     other.decisions.checkpoint("Was here first")
-    other.import_from(list(jay.export()))
+    other.transfer.import_from(list(jay.transfer.export()))
 
     assert other.get(second.name).content == "Use sessions"
     assert contents(other.decisions.chain("auth")) == ["Use sessions", "Use JWT"]
@@ -308,8 +308,8 @@ def test_names_survive_export_and_import(jay, open_engine):
 @pytest.mark.parametrize("number", ["999999999", "9999999999", "9" * 18, "9" * 40, "0", "007"])
 def test_a_large_number_that_was_imported_does_not_hide_later_checkpoints(jay, number):
     line = {"kind": "checkpoint", "content": "Far ahead", "detail": {"name": f"checkpoint_{number}"}}
-    jay.import_from([line])
-    jay.import_from([{**line, "content": "Twice"}])
+    jay.transfer.import_from([line])
+    jay.transfer.import_from([{**line, "content": "Twice"}])
 
     made = jay.decisions.checkpoint("Here").memory
 
@@ -320,7 +320,9 @@ def test_a_large_number_that_was_imported_does_not_hide_later_checkpoints(jay, n
 
 def test_a_memory_that_took_the_name_of_a_checkpoint_is_not_found_under_it(jay):
     """Imports could do that once."""
-    jay.add_all([jay.build_memory({"content": "Thief", "detail": {"name": "checkpoint_1"}}, id="default/checkpoint_1")])
+    jay.transfer.add_all(
+        [jay.transfer.build_memory({"content": "Thief", "detail": {"name": "checkpoint_1"}}, id="default/checkpoint_1")]
+    )
 
     with pytest.raises(NotFound):
         jay.get("checkpoint_1")

@@ -67,13 +67,13 @@ def test_a_twin_is_stored_and_both_are_reported(jay):
     newer = jay.store("user likes green tea in the morning!").memory
     jay.store("User likes black tea in the evening")
 
-    [twins] = jay.duplicates()
+    [twins] = jay.conflicts.duplicates()
 
     assert (twins.newer.id, twins.older.id) == (newer.id, older.id)
 
 
 def test_there_are_none_in_an_empty_store(jay):
-    assert list(jay.duplicates()) == []
+    assert list(jay.conflicts.duplicates()) == []
 
 
 def test_what_is_forgotten_is_nobodys_twin_and_what_is_elsewhere_only_to_those_who_look_there(jay):
@@ -82,8 +82,8 @@ def test_what_is_forgotten_is_nobodys_twin_and_what_is_elsewhere_only_to_those_w
     jay.bound_to(spaces=("elsewhere",)).store("User likes green tea")
     jay.store("User likes green tea")
 
-    assert list(jay.bound_to(only=True).duplicates()) == []
-    [pair] = jay.duplicates()
+    assert list(jay.bound_to(only=True).conflicts.duplicates()) == []
+    [pair] = jay.conflicts.duplicates()
     assert (pair.older.space, pair.newer.space) == ("elsewhere", "default")
 
 

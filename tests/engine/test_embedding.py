@@ -250,12 +250,12 @@ def test_what_was_stored_without_a_vector_gets_one_when_the_embedder_is_back(ope
     embedder = Faulty(failing)
     jay = open_engine(embedder)
     stored = jay.store("User lives in Seattle").memory
-    assert jay.check().pending == 1
+    assert jay.upkeep.check().pending == 1
 
     embedder.fault = None
     jay.parts.backlog.drain()
 
-    assert jay.check().pending == 0
+    assert jay.upkeep.check().pending == 0
     hit = jay.search("user lives in seattle", explain=True)[0]
     assert hit.memory.id == stored.id
     assert hit.explanation.cosine is not None
@@ -376,7 +376,7 @@ def test_two_models_never_mix(open_engine):
 
     assert "another embedding model" in hits.degraded
     assert sorted(contents(hits)) == ["made by the first model", "made by the second model"]
-    assert jay.check().pending == 1
+    assert jay.upkeep.check().pending == 1
 
 
 class Picky(Faulty):
@@ -405,7 +405,7 @@ def test_a_text_that_fails_again_and_again_is_left_alone(open_engine):
     jay.parts.backlog.drain()
 
     assert embedder.calls == calls
-    assert jay.check().pending == 1
+    assert jay.upkeep.check().pending == 1
 
 
 def test_a_model_that_is_away_for_long_is_no_texts_fault(open_engine):
@@ -420,7 +420,7 @@ def test_a_model_that_is_away_for_long_is_no_texts_fault(open_engine):
     embedder.fault = None
     jay.parts.backlog.drain()
 
-    assert jay.check().pending == 0
+    assert jay.upkeep.check().pending == 0
 
 
 def test_a_fault_at_one_memory_keeps_no_other_waiting(open_engine, caplog):
@@ -451,8 +451,8 @@ def test_the_parts_past_the_first_two_follow_in_the_background(open_engine):
 
     jay.parts.backlog.drain()
 
-    assert jay.check().pending == 0
-    assert jay.check().with_vectors == 1
+    assert jay.upkeep.check().pending == 0
+    assert jay.upkeep.check().with_vectors == 1
 
 
 def test_closing_finishes_a_long_text(open_engine):

@@ -103,7 +103,7 @@ def test_several_spaces_are_searched_together_and_written_to_the_first(jay):
     both.store("The work ledger is blue")
 
     assert sorted(hit.memory.space for hit in both.search("blue ledger")) == ["default", "work"]
-    assert {space.name: space.memories for space in jay.list_spaces()} == {"default": 1, "work": 1}
+    assert {space.name: space.memories for space in jay.known_spaces.list()} == {"default": 1, "work": 1}
 
 
 def test_a_filter_never_empties_a_page_that_has_answers(jay):
@@ -496,7 +496,7 @@ def test_no_call_ever_returns_what_its_caller_may_not_see(tmp_path_factory, writ
                 bound = jay.bound_to(caller=member(user, granted), spaces=(space,))
                 narrow = bound.bound_to(only=True)
                 here = [*contents(narrow.search("mark", limit=100)), *contents(narrow.list(limit=100))]
-                here += [line.get("content", "mark") for line in bound.export() if line["type"] == "memory"]
+                here += [line.get("content", "mark") for line in bound.transfer.export() if line["type"] == "memory"]
                 shown = [*here, *contents(bound.search("mark", limit=100)), *contents(bound.list(limit=100))]
                 assert {content.split()[2] for content in here} <= {space}
                 for content in shown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrubjay.engine.reminder import remind
 from scrubjay.values.search import Filter, Query, Verdict, Weights
 from tests.engine.trust_texts import POISON, SECRETS
 
@@ -83,12 +84,11 @@ def test_what_is_left_is_no_surer_than_before(jay):
 
 
 def test_a_brief_and_a_hook_never_hold_one(jay):
-    from scrubjay.engine.reminder import reminded
 
     secret = store_notes(jay)
     decision = jay.decisions.save("ci", f"The token is {SECRETS['github']}").memory
 
-    for text in (jay.brief().text, reminded(jay, "our GitHub token").text, reminded(jay, "What is our token?").text):
+    for text in (jay.brief().text, remind(jay, "our GitHub token").text, remind(jay, "What is our token?").text):
         assert SECRETS["github"].partition("=")[2] not in text
         assert secret.id not in text
         assert decision.id not in text

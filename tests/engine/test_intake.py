@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 
 def admit(content="User lives in Seattle", **fields):
     new = intake.new_memory(content, fields)
-    return intake.build_memory(
+    return intake.transfer.build_memory(
         new, id="mem_abcdef123456", space="default", user="local", provenance=Provenance(), now=NOW
     )
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_kept_is_refused_and_the_reason_said(fields, said):
     def hand_in():
         new = intake.new_memory(content, fields)
         user = new.user_id if new.user_id is not None else "local"
-        intake.build_memory(new, id="mem_1", space="default", user=user, provenance=Provenance(), now=NOW)
+        intake.transfer.build_memory(new, id="mem_1", space="default", user=user, provenance=Provenance(), now=NOW)
 
     with pytest.raises(InvalidInput) as refusal:
         hand_in()
@@ -152,8 +152,8 @@ def test_an_update_of_a_field_that_nobody_may_set_is_refused():
 def test_a_title_that_was_given_survives_a_new_text():
     memory = admit(title="Home")
 
-    assert intake.retitled(memory, {"content": "User moved to Austin"}).title == "Home"
-    assert intake.retitled(admit(), {"content": "User moved to Austin"}).title == "User moved to Austin"
+    assert intake.retitle(memory, {"content": "User moved to Austin"}).title == "Home"
+    assert intake.retitle(admit(), {"content": "User moved to Austin"}).title == "User moved to Austin"
 
 
 def test_a_new_memory_may_be_a_mapping():
@@ -169,7 +169,7 @@ def test_a_new_memory_may_be_a_mapping():
 )
 def test_a_path_that_leaves_its_store_is_refused(jay, path):
     line = {"type": "memory", "content": "Tea at four.", "path": path}
-    for take in (lambda: jay.store("Tea at four.", path=path), lambda: jay.import_from([line])):
+    for take in (lambda: jay.store("Tea at four.", path=path), lambda: jay.transfer.import_from([line])):
         with pytest.raises(InvalidInput, match="path"):
             take()
 

@@ -202,7 +202,7 @@ def test_a_third_model_is_one_more_entry(path):
         assert sorted(models_of(engine.records)) == ["other-1", "third-1"]
         assert [engine.records.upkeep.count_lacking(model) for model in models_of(engine.records)] == [0, 0]
         assert engine.search("Wo wohnt der Nutzer und seit wann?").hits[0].memory.content == GERMAN
-        assert engine.reembed().further == 0
+        assert engine.upkeep.reembed().further == 0
     with opened(path, Other()) as engine:  # one entry less
         fill(engine)
 
@@ -234,8 +234,8 @@ def test_reembed_fills_in_what_is_missing(path):
         engine.store(GERMAN)
         engine.store("The user plays the cello.")
     with opened(path, Other()) as engine:
-        assert engine.reembed().further == 2
-        assert engine.reembed().further == 0
+        assert engine.upkeep.reembed().further == 2
+        assert engine.upkeep.reembed().further == 0
         assert lacking(engine) == 0
 
 
@@ -243,7 +243,7 @@ def test_reembed_says_that_the_model_is_not_there(path):
     with opened(path, Missing()) as engine:
         engine.store(GERMAN)
 
-        assert engine.reembed().further is None
+        assert engine.upkeep.reembed().further is None
 
 
 def test_a_backup_holds_them(engine, tmp_path):
@@ -261,7 +261,9 @@ def test_a_sync_carries_them(path, tmp_path):
         there = StorePeer(drive, now=utc_now, user="local", owned=False)
         ours = StorePeer(here.records, now=utc_now, user="local", owned=False)
         parcel = ours.parcel([hit.memory.id for hit in here.search("user Nutzer", limit=9)], vectors=True)
-        there.take(wire.read(wire.written(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest"))
+        there.take(
+            wire.read(wire.write_value(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest")
+        )
 
         assert memory.id in {one.memory.id for one in parcel.replicas}
         assert models_of(drive) == ["other-1"]

@@ -68,7 +68,7 @@ def test_a_memory_that_was_not_compared_is_named_and_told_of_with_the_next_reply
     assert reply.text.endswith(NOT_COMPARED)
 
     judged(here.engine)
-    [pair] = here.engine.open_conflicts()
+    [pair] = here.engine.conflicts.list()
     elsewhere = Client(busy())  # another process of the same store
     found = elsewhere.call("recall", question="Which port does the demo run on?")
 
@@ -145,7 +145,7 @@ def test_what_was_settled_or_forgotten_meanwhile_is_not_told(busy, what):
     judged(jay)
 
     if what == "settled":
-        jay.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
+        jay.conflicts.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
     else:
         jay.forget(old if what == "old forgotten" else new)
 

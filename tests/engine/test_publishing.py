@@ -43,7 +43,7 @@ def rewritten(ann) -> str:
 def told(engine, id: str) -> str:
     """Everything that a caller can get to know about a memory."""
     history = list(engine.history(id))
-    known = [engine.get(id), history, list(engine.export()), engine.feed.events()]
+    known = [engine.get(id), history, list(engine.transfer.export()), engine.feed.events()]
     for version in history:
         known.append(engine.curation.diff(id, old=version.memory.version))
     return repr(known).lower()

@@ -70,13 +70,13 @@ def test_every_memory_gets_the_new_models_vector(open_engine):
     assert jay.search("harbours").degraded
 
     told: list[tuple[int, int]] = []
-    result = jay.reembed(progress=lambda *now: told.append(now))
+    result = jay.upkeep.reembed(progress=lambda *now: told.append(now))
 
     assert (result.memories, result.failed, result.model) == (150, 0, "wider-1")
     assert told[-1] == (150, 150)
     assert dimensions(jay) == {768}
     assert not jay.search("harbours").degraded
-    assert jay.check().with_vectors == len(ids)
+    assert jay.upkeep.check().with_vectors == len(ids)
 
 
 def test_a_decisions_topic_is_in_its_new_vector_too(open_engine):
@@ -84,7 +84,7 @@ def test_a_decisions_topic_is_in_its_new_vector_too(open_engine):
     decision = open_engine().decisions.save("harbour_fees", "Raise them", reasoning="Dredging costs more").memory
     jay = open_engine(Wider())
 
-    jay.reembed()
+    jay.upkeep.reembed()
 
     [expected] = Wider().embed([decision.embeddable])
     assert jay.records.vectors([decision.id])[decision.id] == pytest.approx(expected, abs=1e-4)
@@ -95,7 +95,7 @@ def test_a_store_that_is_this_models_already_is_left_alone(open_engine):
     fill(jay, 10)
     before = [memory.version for memory in jay.list(limit=10)]
 
-    assert jay.reembed().memories == 0
+    assert jay.upkeep.reembed().memories == 0
     assert [memory.version for memory in jay.list(limit=10)] == before
 
 
@@ -103,7 +103,7 @@ def test_without_a_model_nothing_is_thrown_away(open_engine):
     fill(open_engine(), 10)
 
     with pytest.raises(ModelMissing):
-        open_engine(None).reembed()
+        open_engine(None).upkeep.reembed()
 
     assert dimensions(open_engine()) == {384}
 
@@ -116,7 +116,7 @@ def test_a_model_that_fails_at_the_first_text_throws_nothing_away(open_engine):
             raise EmbeddingError("It is broken.")
 
     with pytest.raises(EmbeddingError):
-        open_engine(Broken()).reembed()
+        open_engine(Broken()).upkeep.reembed()
 
     assert not open_engine().search("harbours").degraded
 
@@ -127,7 +127,7 @@ def test_broken_off_anywhere_it_goes_on_where_it_was(open_engine, monkeypatch, b
     old = open_engine()
     fill(old)
     with pytest.raises(KeyboardInterrupt):
-        open_engine(Dying(batches)).reembed()
+        open_engine(Dying(batches)).upkeep.reembed()
 
     # nobody mixes: neither the old model nor the new one searches by meaning or embeds meanwhile
     for embedder in (HashingEmbedder(), Wider()):
@@ -137,37 +137,37 @@ def test_broken_off_anywhere_it_goes_on_where_it_was(open_engine, monkeypatch, b
         assert found.hits
         assert meanwhile.store("stored meanwhile").degraded
 
-    result = open_engine(Wider()).reembed()
+    result = open_engine(Wider()).upkeep.reembed()
 
     jay = open_engine(Wider())
     assert result.memories <= 152 - 64 * (batches - 1)
     assert dimensions(jay) == {768}
-    assert jay.check().with_vectors == 152
+    assert jay.upkeep.check().with_vectors == 152
 
 
 def test_memories_are_stored_changed_and_erased_meanwhile(open_engine):
     ids = fill(open_engine())
     with pytest.raises(KeyboardInterrupt):
-        open_engine(Dying(2)).reembed()
+        open_engine(Dying(2)).upkeep.reembed()
     meanwhile = open_engine()
 
     meanwhile.forget(ids[0], hard=True)
     meanwhile.forget(ids[149], hard=True)
     meanwhile.update(ids[1], content="changed early")
     meanwhile.update(ids[148], content="changed late")
-    open_engine(Wider()).reembed()
+    open_engine(Wider()).upkeep.reembed()
 
     jay = open_engine(Wider())
-    assert jay.check().memories == jay.check().with_vectors == 148
+    assert jay.upkeep.check().memories == jay.upkeep.check().with_vectors == 148
     assert [hit.memory.id for hit in jay.search("changed late", limit=1)] == [ids[148]]
 
 
 def test_a_third_model_that_takes_over_half_way_begins_anew(open_engine):
     fill(open_engine())
     with pytest.raises(KeyboardInterrupt):
-        open_engine(Dying(2)).reembed()
+        open_engine(Dying(2)).upkeep.reembed()
 
-    assert open_engine().reembed().memories == 150
+    assert open_engine().upkeep.reembed().memories == 150
     assert dimensions(open_engine()) == {384}
 
 
@@ -176,7 +176,7 @@ def test_a_text_that_cannot_be_embedded_does_not_keep_the_others(open_engine):
     fill(jay, 70)
     jay.store("poison in the well")
 
-    result = open_engine(Picky()).reembed()
+    result = open_engine(Picky()).upkeep.reembed()
 
     assert (result.memories, result.failed) == (70, 1)
     assert open_engine(Picky()).search("well").hits[0].memory.content == "poison in the well"
@@ -192,7 +192,7 @@ def test_two_at_once_do_not_work_against_each_other(open_engine, monkeypatch):
         sleep(0.05)
 
     with pytest.raises(Locked):
-        jay.reembed()
+        jay.upkeep.reembed()
 
 
 def test_killed_at_any_moment_it_goes_on(tmp_path):
@@ -214,7 +214,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
 
     assert told[-1]["finished"] <= 400 - 2 * 64 + 64
     with engine_on(SqliteStore(path), Wider()) as jay:
-        assert jay.check().with_vectors == 400
+        assert jay.upkeep.check().with_vectors == 400
         assert dimensions(jay) == {768}
         assert [hit.memory.content for hit in jay.search("fact 7", limit=1)] == ["fact 7"]
 
@@ -247,6 +247,6 @@ def test_a_vector_that_is_not_made_of_numbers_is_found_by_words_and_replaced(tmp
         assert store.check().unusable_vectors == 1
         assert store.check().with_vectors == (13 if model else 12)
 
-        assert getattr(jay, repair)() is None or repair == "reembed"
+        assert getattr(jay.upkeep, repair)() is None or repair == "reembed"
 
         assert (store.check().unusable_vectors, store.check().with_vectors) == (0, 13)

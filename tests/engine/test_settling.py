@@ -19,22 +19,22 @@ def pair(real_jay):
 
 
 def test_nothing_is_open_in_an_empty_store(jay):
-    assert list(jay.open_conflicts()) == []
+    assert list(jay.conflicts.list()) == []
 
 
 @pytest.mark.parametrize("limit", [0, -1, 10**6, True, "5"])
 def test_an_impossible_limit_is_refused(jay, limit):
     with pytest.raises(InvalidInput):
-        jay.open_conflicts(limit=limit)
+        jay.conflicts.list(limit=limit)
 
 
 def test_what_nobody_proposed_cannot_be_settled(jay):
     one, other = jay.store("User likes tea").memory, jay.store("The harbour is called Vik").memory
 
     with pytest.raises(NotFound, match="proposal"):
-        jay.settle(old=one.id, new=other.id, keep=True)
+        jay.conflicts.settle(old=one.id, new=other.id, keep=True)
     with pytest.raises(NotFound):
-        jay.settle(old=one.id, new="mem_unknown00000")
+        jay.conflicts.settle(old=one.id, new="mem_unknown00000")
 
 
 def test_a_reader_settles_nothing(real_jay, pair):
@@ -42,14 +42,14 @@ def test_a_reader_settles_nothing(real_jay, pair):
     reader = real_jay.bound_to(caller=Caller(user="eve", role=Role.READER))
 
     with pytest.raises(Forbidden):
-        reader.settle(old=old.id, new=new.id, keep=True)
-    assert len(real_jay.open_conflicts()) == 1
+        reader.conflicts.settle(old=old.id, new=new.id, keep=True)
+    assert len(real_jay.conflicts.list()) == 1
 
 
 def test_an_open_pair_is_listed_with_both_texts(real_jay, pair):
     old, new = pair
 
-    [conflict] = real_jay.open_conflicts()
+    [conflict] = real_jay.conflicts.list()
 
     assert (conflict.old.id, conflict.new.id) == (old.id, new.id)
     assert 0.5 <= conflict.score <= 1
@@ -58,19 +58,19 @@ def test_an_open_pair_is_listed_with_both_texts(real_jay, pair):
 def test_superseding_settles_it(real_jay, pair):
     old, new = pair
 
-    real_jay.settle(old=old.id, new=new.id)
+    real_jay.conflicts.settle(old=old.id, new=new.id)
 
     assert real_jay.get(old.id).superseded_by == new.id
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_keeping_both_settles_it_and_changes_neither(real_jay, pair):
     old, new = pair
 
-    real_jay.settle(old=old.id, new=new.id, keep=True)
-    real_jay.settle(old=old.id, new=new.id, keep=True)
+    real_jay.conflicts.settle(old=old.id, new=new.id, keep=True)
+    real_jay.conflicts.settle(old=old.id, new=new.id, keep=True)
 
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
     assert real_jay.get(old.id).state is State.ACTIVE
     assert real_jay.get(old.id).version == old.version
     assert [hit.memory.id for hit in real_jay.search("Which place does the user live in?")] == [old.id, new.id]
@@ -78,19 +78,19 @@ def test_keeping_both_settles_it_and_changes_neither(real_jay, pair):
 
 def test_what_was_kept_may_be_superseded_later_but_not_the_other_way_round(real_jay, pair):
     old, new = pair
-    real_jay.settle(old=old.id, new=new.id, keep=True)
+    real_jay.conflicts.settle(old=old.id, new=new.id, keep=True)
 
-    real_jay.settle(old=old.id, new=new.id)
+    real_jay.conflicts.settle(old=old.id, new=new.id)
 
     assert real_jay.get(old.id).superseded_by == new.id
     with pytest.raises(Conflict):
-        real_jay.settle(old=old.id, new=new.id, keep=True)
+        real_jay.conflicts.settle(old=old.id, new=new.id, keep=True)
 
 
 def test_a_pair_of_which_one_is_gone_is_not_listed(real_jay, pair):
     real_jay.forget(pair[1].id)
 
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_an_expired_one_is_not_listed(real_jay, clock):
@@ -98,7 +98,7 @@ def test_an_expired_one_is_not_listed(real_jay, clock):
     real_jay.store("User moved to Austin")
     clock.move(days=2)
 
-    assert real_jay.open_conflicts() == []
+    assert real_jay.conflicts.list() == []
 
 
 def test_other_spaces_and_other_peoples_private_memories_are_not_listed(real_jay, pair):
@@ -106,9 +106,9 @@ def test_other_spaces_and_other_peoples_private_memories_are_not_listed(real_jay
     real_jay.bound_to(spaces=("elsewhere",)).store("User moved to Austin", access_level="private")
     reader = real_jay.bound_to(caller=Caller(user="eve", role=Role.READER), spaces=("elsewhere",))
 
-    assert len(real_jay.bound_to(only=True).open_conflicts()) == 1
-    assert len(real_jay.open_conflicts()) == 2
-    assert reader.bound_to(only=True).open_conflicts() == []
+    assert len(real_jay.bound_to(only=True).conflicts.list()) == 1
+    assert len(real_jay.conflicts.list()) == 2
+    assert reader.bound_to(only=True).conflicts.list() == []
 
 
 # --- two memories that say the same, without anybody having stored the same twice ------------------------------------
@@ -156,21 +156,21 @@ def twins(jay, clock, way):
 def test_what_comes_to_say_the_same_as_another_is_an_open_pair(jay, clock, way):
     first, second = twins(jay, clock, way)
 
-    [pair] = jay.open_conflicts()
+    [pair] = jay.conflicts.list()
     assert (pair.old.id, pair.new.id) == (first, second)
-    assert jay.same_as(first, second) == {first: [second], second: [first]}
-    jay.settle(old=first, new=second)
+    assert jay.conflicts.same_as(first, second) == {first: [second], second: [first]}
+    jay.conflicts.settle(old=first, new=second)
     assert [one.id for one in jay.list()] == [second]
-    assert (jay.same_as(first, second), jay.open_conflicts()) == ({}, [])
+    assert (jay.conflicts.same_as(first, second), jay.conflicts.list()) == ({}, [])
 
 
 def test_both_are_kept_if_somebody_said_so(jay, clock):
     first, second = twins(jay, clock, "recovered")
-    jay.settle(old=first, new=second, keep=True)
+    jay.conflicts.settle(old=first, new=second, keep=True)
     jay.forget(first)
     jay.recover(first)
 
-    assert jay.open_conflicts() == []
+    assert jay.conflicts.list() == []
 
 
 def test_a_text_that_merely_resembles_another_or_is_not_current_opens_nothing(jay, clock):
@@ -183,7 +183,7 @@ def test_a_text_that_merely_resembles_another_or_is_not_current_opens_nothing(ja
     jay.update(first, content="The ferry leaves at ten", tags=["t"])
     jay.update(first, tags=["u"])
 
-    assert (jay.open_conflicts(), jay.same_as(first)) == ([], {})
+    assert (jay.conflicts.list(), jay.conflicts.same_as(first)) == ([], {})
 
 
 def test_the_same_words_of_another_user_are_not_told(jay, clock):
@@ -193,4 +193,4 @@ def test_the_same_words_of_another_user_are_not_told(jay, clock):
     first = mine.store("The ferry leaves at ten").memory.id
     mine.update(first, content="The ferry leaves at nine")
 
-    assert (mine.same_as(first), mine.open_conflicts(), jay.open_conflicts()) == ({}, [], [])
+    assert (mine.conflicts.same_as(first), mine.conflicts.list(), jay.conflicts.list()) == ({}, [], [])

@@ -25,6 +25,7 @@ from scrubjay.errors import Forbidden, InvalidInput
 from scrubjay.stores.promises.statistics import Activity, Level, Totals
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.memory import AccessLevel, Category, State, Status
+from scrubjay.values.search import Filter
 from tests.conftest import Clock
 
 ANN, BOB = Caller(user="ann", role=Role.MEMBER), Caller(user="bob", role=Role.MEMBER)
@@ -183,6 +184,30 @@ def test_importance_is_high_from_seven_tenths_and_low_below_three(jay: Engine):
         kept(jay, f"Worth {importance}", importance=importance)
 
     assert stats(jay).importance_distribution == {Level.HIGH: 2, Level.MEDIUM: 3, Level.LOW: 2}
+
+
+def test_current_is_what_a_list_shows_in_every_chart(jay: Engine, clock: Clock):
+    kept(jay, "User lives in Rome", category=Category.FACT, importance=0.9)
+    clock.move(days=1)
+    for number, category in enumerate((Category.FACT, Category.FACT, Category.GOAL, Category.GOAL, Category.EVENT)):
+        kept(jay, f"About {number}", category=category, importance=0.2)
+    gone, outdated, packed, expired, _ = (one.id for one in jay.list().memories[:5])
+    jay.forget(gone)
+    jay.supersede(old=outdated, new=jay.list().memories[-1].id)
+    archive(jay, packed)
+    jay.update(expired, expires_at=jay.now() + timedelta(minutes=1))
+    clock.move(days=1)
+
+    found = stats(jay, trends=Granularity.DAY).current
+
+    listed = jay.list(counted=True)
+    assert found.total == listed.total == len(listed.memories) == 2
+    assert found.superseded == jay.list(Filter(states=frozenset({State.SUPERSEDED})), counted=True).total == 1
+    assert sum(found.categories.values()) == sum(found.levels.values()) == 2
+    assert [point.value for point in found.growth] == [1, 2, 2]
+    assert [point.value for point in stats(jay, trends=Granularity.HOUR).current.growth][:25] == [1] * 24 + [2]
+    before = stats(jay, trends=Granularity.DAY, end=jay.now() - timedelta(days=1)).current
+    assert [point.value for point in before.growth] == [1, 2]
 
 
 def test_sizes_are_those_of_texts_and_vectors(jay: Engine):
@@ -427,7 +452,7 @@ def test_room_taken_by_outdated_and_deleted_memories_is_not_efficient(jay: Engin
 @pytest.fixture
 def shared(jay: Engine) -> Callable[[Caller], Engine]:
     """Memories of two users in two spaces; a view for each caller."""
-    jay.create_space("work")
+    jay.known_spaces.create("work")
     for caller in (ANN, BOB):
         for space in ("default", "work"):
             one = jay.bound_to(caller=caller, spaces=(space,))

@@ -54,14 +54,14 @@ def current(engine) -> list[str]:
     everything = {memory.id for memory in engine.list(Filter(states=AT_HAND))}
     assert (listed | outdated, listed & outdated) == (everything, set())
     assert {memory.id for memory in engine.list(Filter(states=AT_HAND)) if memory.superseded_by} == outdated
-    assert [space.memories for space in engine.list_spaces() if space.name == "default"] == [len(listed)]
+    assert [space.memories for space in engine.known_spaces.list() if space.name == "default"] == [len(listed)]
     return sorted(listed)
 
 
 def told(engine, id: str) -> str:
     """Everything that a caller can get to know of a memory."""
     known: list[object] = [engine.get(id), engine.links(id), list(engine.history(id)), engine.feed.events()]
-    known += [list(engine.export()), engine.curation.around(id), engine.curation.network(id)]
+    known += [list(engine.transfer.export()), engine.curation.around(id), engine.curation.network(id)]
     with suppress(NotFound):
         known.append(engine.paths.list("default"))
     return repr(known)
@@ -231,12 +231,12 @@ def test_a_private_decision_leaves_the_shared_head_of_its_topic_to_the_others(pe
 def test_a_conflict_that_ann_has_settled_privately_is_still_open_for_bob(people):
     older, newer = (people["bob"].store(text).memory for text in (OLD, "The harbour office opens at eight"))
     open_conflict(people["bob"], newer, older)
-    assert len(people["bob"].open_conflicts()) == 1
+    assert len(people["bob"].conflicts.list()) == 1
     private = people["ann"].store(NEW, access_level=AccessLevel.PRIVATE).memory.id
     people["ann"].supersede(old=older.id, new=private)
 
-    assert len(people["bob"].open_conflicts()) == 1
-    assert older.id not in [pair.old.id for pair in people["ann"].open_conflicts()]
+    assert len(people["bob"].conflicts.list()) == 1
+    assert older.id not in [pair.old.id for pair in people["ann"].conflicts.list()]
 
 
 def test_a_mirrored_file_does_not_name_a_hidden_memory(people, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from scrubjay.dialects.mama import mama
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
-from scrubjay.engine.transfer import BATCH_OF_TEXTS
+from scrubjay.engine.transfer import BATCH_OF_TEXTS, Transfer
 from scrubjay.errors import Conflict, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Request
 from scrubjay.stores.sqlite.connections import Connections
@@ -84,7 +84,7 @@ LINK = {"type": "link", "kind": "related", "source": "a", "target": "b", "create
 )
 def test_a_line_that_cannot_be_read_is_named_and_nothing_of_its_batch_is_kept(jay, line):
     with pytest.raises(InvalidInput, match="Line 2"):
-        jay.import_from([{"content": "fine"}, line])
+        jay.transfer.import_from([{"content": "fine"}, line])
 
     assert jay.list(counted=True).total == 0
 
@@ -111,7 +111,7 @@ def test_every_field_travels(jay, other, clock):
     jay.supersede(old=old.id, new=new.id)
     jay.forget(jay.store("deleted softly").memory.id)
 
-    result = other.import_from(through_json(jay.export()))
+    result = other.transfer.import_from(through_json(jay.transfer.export()))
 
     assert result.stored == 3
     assert result.links == 1
@@ -126,16 +126,16 @@ def test_every_field_travels(jay, other, clock):
 def test_two_imports_of_the_same_lines_at_once_bring_each_memory_once(jay, other, monkeypatch):
     """The other one comes after the first has looked which of them are here, and before it writes."""
     jay.store_many({"content": f"memory {number}"} for number in range(3))
-    lines = through_json(jay.export())
-    write = type(other).add_all
+    lines = through_json(jay.transfer.export())
+    write = Transfer.add_all
 
     def beaten(engine, *given, **named):
-        monkeypatch.setattr(type(other), "add_all", write)
-        assert other.import_from(lines[:2]).stored == 1
+        monkeypatch.setattr(Transfer, "add_all", write)
+        assert other.transfer.import_from(lines[:2]).stored == 1
         return write(engine, *given, **named)
 
-    monkeypatch.setattr(type(other), "add_all", beaten)
-    result = other.import_from(lines)
+    monkeypatch.setattr(Transfer, "add_all", beaten)
+    result = other.transfer.import_from(lines)
 
     assert (result.stored, result.already_here) == (2, 1)
     assert other.list(counted=True).total == 3
@@ -148,7 +148,7 @@ def test_wherever_an_import_is_interrupted_the_lines_it_names_are_in(jay, monkey
     """The first line of the second batch repeats an id of the first one: that it is here says nothing of the others."""
     ids = [f"m{number}" for number in range(128)]
     ids[64] = "m3"
-    act, calls, told = getattr(type(jay), verb), iter(range(9)), [0]
+    act, calls, told = getattr(Transfer, verb), iter(range(9)), [0]
 
     def interrupted(engine, *given, **named):
         now = next(calls, None) == at
@@ -159,34 +159,34 @@ def test_wherever_an_import_is_interrupted_the_lines_it_names_are_in(jay, monkey
             raise KeyboardInterrupt
         return result
 
-    monkeypatch.setattr(type(jay), verb, interrupted)
+    monkeypatch.setattr(Transfer, verb, interrupted)
     with suppress(KeyboardInterrupt):
-        jay.import_from(({"id": id, "content": f"fact {id}"} for id in ids), progress=told.append)
+        jay.transfer.import_from(({"id": id, "content": f"fact {id}"} for id in ids), progress=told.append)
     monkeypatch.undo()
 
-    assert jay.known_ids(ids) >= {*ids[: told[-1]]}
+    assert jay.transfer.known_ids(ids) >= {*ids[: told[-1]]}
 
 
 def test_a_quota_does_not_refuse_what_another_import_has_brought(open_engine, monkeypatch):
     jay = open_engine(quota=3)
-    lines, write = [{"id": f"m{number}", "content": f"fact {number}"} for number in range(2)], type(jay).add_all
+    lines, write = [{"id": f"m{number}", "content": f"fact {number}"} for number in range(2)], Transfer.add_all
 
     def beaten(engine, *given, **named):
-        monkeypatch.setattr(type(jay), "add_all", write)
-        jay.import_from(lines)
+        monkeypatch.setattr(Transfer, "add_all", write)
+        jay.transfer.import_from(lines)
         return write(engine, *given, **named)
 
-    monkeypatch.setattr(type(jay), "add_all", beaten)
+    monkeypatch.setattr(Transfer, "add_all", beaten)
 
-    assert jay.import_from(lines).already_here == 2
+    assert jay.transfer.import_from(lines).already_here == 2
 
 
 def test_importing_twice_changes_nothing(jay, other):
     jay.store_many({"content": f"memory {number}"} for number in range(100))
-    lines = through_json(jay.export())
-    other.import_from(lines)
+    lines = through_json(jay.transfer.export())
+    other.transfer.import_from(lines)
 
-    result = other.import_from(lines)
+    result = other.transfer.import_from(lines)
 
     assert (result.stored, result.already_here) == (0, 100)
     assert other.list(counted=True).total == 100
@@ -195,7 +195,7 @@ def test_importing_twice_changes_nothing(jay, other):
 def test_imported_memories_are_found_by_words_and_by_meaning(jay, other):
     jay.store("The spare key hangs behind the boiler")
 
-    other.import_from(through_json(jay.export()))
+    other.transfer.import_from(through_json(jay.transfer.export()))
 
     [hit] = other.search("spare key", explain=True)
     assert hit.explanation.words
@@ -203,7 +203,9 @@ def test_imported_memories_are_found_by_words_and_by_meaning(jay, other):
 
 
 def test_a_list_made_by_hand_comes_in_as_new_memories(jay):
-    result = jay.import_from([{"content": "User likes tea"}, {"content": "User likes jazz", "tags": ["music"]}])
+    result = jay.transfer.import_from(
+        [{"content": "User likes tea"}, {"content": "User likes jazz", "tags": ["music"]}]
+    )
 
     assert result.stored == 2
     assert [memory.provenance.transport for memory in jay.list()] == ["import", "import"]
@@ -211,7 +213,7 @@ def test_a_list_made_by_hand_comes_in_as_new_memories(jay):
 
 @pytest.mark.parametrize("when", [1732530000, 1732530000.0, 1732530000000, "2024-11-25T10:20:00Z"])
 def test_a4_3_times_in_seconds_and_in_milliseconds_come_in(jay, when):
-    jay.import_from([{"content": "Use Redis", "kind": "decision", "topic": "caching", "created_at": when}])
+    jay.transfer.import_from([{"content": "Use Redis", "kind": "decision", "topic": "caching", "created_at": when}])
 
     [row] = mama.call(jay, "search", {}).body["results"]
     assert row["created_at"] == 1732530000
@@ -223,7 +225,9 @@ def test_decisions_of_a_list_made_by_hand_form_a_chain(jay, clock):
 
     now = int(clock().timestamp())
     jay.decisions.save("caching", "Use what there is")
-    jay.import_from([line("Use Redis", now - 9), line("Use Memcached", now - 6), line("Use an LRU cache", now - 3)])
+    jay.transfer.import_from(
+        [line("Use Redis", now - 9), line("Use Memcached", now - 6), line("Use an LRU cache", now - 3)]
+    )
 
     chain = jay.decisions.chain("caching")
     assert [one.content for one in chain] == ["Use what there is", "Use an LRU cache", "Use Memcached", "Use Redis"]
@@ -240,7 +244,7 @@ def test_lines_with_the_same_path_get_numbers_and_private_ones_keep_it(jay):
         {"content": "five", "path": "notes/a-2"},
     ]
 
-    jay.import_from(lines)
+    jay.transfer.import_from(lines)
 
     paths = {memory.content: memory.path for memory in jay.list()}
     assert [paths[name] for name in ("here", "one", "two", "three", "four", "five")] == [
@@ -252,24 +256,24 @@ def test_a_path_that_is_taken_gets_a_number(jay, other):
     jay.store("one", path="notes/same")
     other.store("two", path="notes/same")
 
-    other.import_from(through_json(jay.export()))
+    other.transfer.import_from(through_json(jay.transfer.export()))
 
     assert sorted(memory.path for memory in other.list()) == ["notes/same", "notes/same-2"]
 
 
 def test_an_export_is_the_same_whatever_the_page_size(jay, monkeypatch):
     jay.store_many({"content": f"memory {number}"} for number in range(25))
-    whole = list(jay.export())
+    whole = list(jay.transfer.export())
 
     monkeypatch.setattr("scrubjay.engine.transfer.PAGE", 4)
 
-    assert [line.get("id") for line in jay.export()] == [line.get("id") for line in whole]
+    assert [line.get("id") for line in jay.transfer.export()] == [line.get("id") for line in whole]
 
 
 def test_a_memory_of_another_store_keeps_its_id(jay, other):
     memory = jay.store("x").memory
 
-    other.import_from(through_json(jay.export()))
+    other.transfer.import_from(through_json(jay.transfer.export()))
 
     assert replace(other.get(memory.id), hlc=0, origin="", seq=0) == replace(memory, hlc=0, origin="", seq=0)
 
@@ -290,7 +294,7 @@ def test_a_member_cannot_import_who_wrote_verified_or_read_a_memory(jay):
     """Its own credential stands; the text comes in all the same, so that a member's export is readable again."""
     member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
 
-    assert member.import_from(through_json([CLAIMS])).stored == 1
+    assert member.transfer.import_from(through_json([CLAIMS])).stored == 1
 
     memory = jay.get("mem_claimed00001")
     assert (memory.provenance.caller, memory.provenance.client) == ("bob", jay.provenance.client)
@@ -305,7 +309,7 @@ def test_an_imported_memory_takes_no_name_away_from_another_space(jay):
     bob = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
     attic = jay.bound_to(spaces=("attic",))
 
-    bob.import_from([{"content": "Not yours", "detail": {"name": "attic/checkpoint_1"}}])
+    bob.transfer.import_from([{"content": "Not yours", "detail": {"name": "attic/checkpoint_1"}}])
     saved = mama.call(attic, "save", {"type": "checkpoint", "summary": "Half of the shelves are up"}).body
 
     assert saved["id"] == "checkpoint_1"
@@ -316,14 +320,14 @@ def test_the_name_of_a_decision_is_no_id_for_an_import(jay):
     decision = jay.store(NewMemory(content="Use Redis", kind=Kind.DECISION, topic="cache")).memory
 
     with pytest.raises(Conflict, match="taken"):
-        jay.import_from([{"id": decision.name, "content": "The lantern is green."}])
+        jay.transfer.import_from([{"id": decision.name, "content": "The lantern is green."}])
 
     assert [memory.id for memory in jay.list()] == [decision.id]
 
 
 def test_an_id_of_an_earlier_import_does_not_stop_checkpoints(jay):
     attic = jay.bound_to(spaces=("attic",))
-    jay.add_all([jay.build_memory({"content": "In the way"}, id="attic/checkpoint_1")])
+    jay.transfer.add_all([jay.transfer.build_memory({"content": "In the way"}, id="attic/checkpoint_1")])
 
     saved = mama.call(attic, "save", {"type": "checkpoint", "summary": "Half of the shelves are up"}).body
 
@@ -331,7 +335,7 @@ def test_an_id_of_an_earlier_import_does_not_stop_checkpoints(jay):
 
 
 def test_an_owner_imports_them_as_they_were(jay):
-    jay.import_from(through_json([{**CLAIMS, "supersedes": None, "superseded_by": None}]))
+    jay.transfer.import_from(through_json([{**CLAIMS, "supersedes": None, "superseded_by": None}]))
 
     memory = jay.get("mem_claimed00001")
     assert memory.provenance.caller == "ottilie"
@@ -343,12 +347,12 @@ def test_what_a_members_import_says_of_supersession_comes_from_its_links(jay, ot
     """Pointers of a line are only believed if a link says the same."""
     old, new = other.store("The ferry leaves at nine").memory, other.store("The ferry leaves at ten").memory
     other.supersede(old=old.id, new=new.id)
-    exported = through_json(other.export())
+    exported = through_json(other.transfer.export())
     for line in exported:
         line.pop("context", None)  # whose it was there
     member = jay.bound_to(caller=Caller(user="bob", role=Role.MEMBER, spaces=frozenset({"default"})))
 
-    member.import_from(exported)
+    member.transfer.import_from(exported)
 
     assert (jay.get(old.id).superseded_by, jay.get(new.id).supersedes) == (new.id, old.id)
 
@@ -371,7 +375,7 @@ def test_links_to_what_the_importer_may_not_see_or_change_are_left_out(jay):
 
     ends = (hidden, elsewhere, "mem_nowhere00000", shared)
     lines = [a_link(mine, end) for end in ends] + [a_link(end, mine) for end in ends]
-    result = bob.import_from(lines)
+    result = bob.transfer.import_from(lines)
 
     assert (result.links, result.links_left_out) == (2, 6)
     assert {end for link in jay.records.history.links([mine]) for end in (link.source, link.target)} == {mine, shared}
@@ -384,27 +388,27 @@ def test_an_export_names_no_memory_that_its_reader_may_not_see(jay):
     with ann.records.writing() as tx:
         ann.ledger.link(tx, LinkKind.RELATED, hidden, shared)
 
-    assert hidden.id not in json.dumps(list(bob.export()))
-    assert [line["source"] for line in ann.export() if line["type"] == "link"] == [hidden.id]
+    assert hidden.id not in json.dumps(list(bob.transfer.export()))
+    assert [line["source"] for line in ann.transfer.export() if line["type"] == "link"] == [hidden.id]
 
 
 def test_an_import_sent_again_with_its_key_is_answered_alike_and_done_once(jay):
     once = jay.bound_to(request=Request(caller="local", key="once", operation="native.import", arguments=b"lines"))
 
-    first = once.import_from([{"content": "The harbour opens at six"}])
+    first = once.transfer.import_from([{"content": "The harbour opens at six"}])
 
-    assert once.import_from([{"content": "The harbour opens at six"}]) == first
+    assert once.transfer.import_from([{"content": "The harbour opens at six"}]) == first
     assert jay.list(counted=True).total == 1
 
 
 def test_links_that_are_already_here_are_not_imported_again(jay, other):
     old, new = (jay.store(text).memory.id for text in ("The ferry leaves at six", "The ferry leaves at seven"))
     jay.supersede(old=old, new=new)
-    lines = through_json(jay.export())
-    assert other.import_from(lines).links > 0
+    lines = through_json(jay.transfer.export())
+    assert other.transfer.import_from(lines).links > 0
     before = other.records.history.last_event("default")
 
-    again = other.import_from(lines)
+    again = other.transfer.import_from(lines)
 
     assert (again.already_here, again.links, again.links_left_out) == (2, 0, 0)
     assert other.records.history.last_event("default") == before
@@ -417,15 +421,15 @@ def test_many_at_once_and_imports_keep_to_the_quota_as_single_ones_do(open_engin
     with pytest.raises(QuotaExceeded):
         jay.store_many([{"content": f"The tide of day {day}"} for day in range(3)])
     with pytest.raises(QuotaExceeded):
-        jay.import_from([{"content": f"The tide of day {day}"} for day in range(3)])
+        jay.transfer.import_from([{"content": f"The tide of day {day}"} for day in range(3)])
     assert len(jay.list()) == 1
 
     jay.store_many([{"content": "The tide is high"}])
-    assert jay.import_from([{"content": "The tide is low"}]).stored == 1
+    assert jay.transfer.import_from([{"content": "The tide is low"}]).stored == 1
     with pytest.raises(QuotaExceeded):
         jay.store("The crane is tall")
     forgotten = {"content": "The crane was blue", "status": "deleted"}
-    assert jay.import_from([forgotten]).stored == 1, "what is forgotten does not count"
+    assert jay.transfer.import_from([forgotten]).stored == 1, "what is forgotten does not count"
 
 
 # --- without a model --------------------------------------------------------------------------------------------------
@@ -439,9 +443,11 @@ def test_batches_before_a_bad_line_stay_in_their_order(open_engine):
     jay, told = open_engine(None), []
 
     with pytest.raises(InvalidInput, match=f"Line {2 * BATCH_OF_TEXTS + 3}: content must not"):
-        jay.import_from([*facts(2 * BATCH_OF_TEXTS + 2), {"content": " "}, *facts(2_000)], progress=told.append)
+        jay.transfer.import_from(
+            [*facts(2 * BATCH_OF_TEXTS + 2), {"content": " "}, *facts(2_000)], progress=told.append
+        )
 
-    kept = [line["content"] for line in jay.export() if line["type"] == "memory"]
+    kept = [line["content"] for line in jay.transfer.export() if line["type"] == "memory"]
     assert told == [BATCH_OF_TEXTS, 2 * BATCH_OF_TEXTS]
     assert kept == [line["content"] for line in facts(2 * BATCH_OF_TEXTS)]
 
@@ -450,7 +456,7 @@ def test_a_batch_that_cannot_be_written_is_told_before_a_bad_line_of_the_next(op
     jay, told = open_engine(None, quota=BATCH_OF_TEXTS + 10), []
 
     with pytest.raises(QuotaExceeded):
-        jay.import_from([*facts(2 * BATCH_OF_TEXTS), {"content": " "}], progress=told.append)
+        jay.transfer.import_from([*facts(2 * BATCH_OF_TEXTS), {"content": " "}], progress=told.append)
 
     assert told == [BATCH_OF_TEXTS]
     assert jay.list(counted=True).total == BATCH_OF_TEXTS
@@ -464,7 +470,7 @@ def test_a_bad_line_of_the_source_waits_for_what_came_before_it(open_engine):
         raise InvalidInput("Line 518 is not JSON.")
 
     with pytest.raises(InvalidInput, match="518"):
-        jay.import_from(lines(), progress=told.append)
+        jay.transfer.import_from(lines(), progress=told.append)
 
     assert told == [BATCH_OF_TEXTS]
 
@@ -473,7 +479,7 @@ def test_an_id_that_an_earlier_batch_brought_is_left_alone_by_the_next(open_engi
     first, again = ({"id": "mem_000000000001", "content": text} for text in ("The crane is red", "The crane is blue"))
 
     jay = open_engine(None)
-    result = jay.import_from([first, *facts(BATCH_OF_TEXTS - 1), again])
+    result = jay.transfer.import_from([first, *facts(BATCH_OF_TEXTS - 1), again])
 
     assert (result.stored, result.already_here) == (BATCH_OF_TEXTS, 1)
     assert jay.get("mem_000000000001").content == "The crane is red"
@@ -488,7 +494,7 @@ def test_lines_are_asked_for_in_the_callers_thread_only(open_engine):
             asked.add(threading.get_ident())
             yield line
 
-    open_engine(None).import_from(lines())
+    open_engine(None).transfer.import_from(lines())
 
     assert asked == {threading.get_ident()}
 
@@ -504,7 +510,7 @@ def test_an_interrupt_that_comes_with_the_commit_counts_the_batch_as_imported(op
 
     monkeypatch.setattr(Connections, "note_change", interrupted)  # it comes right after a commit
     with pytest.raises(KeyboardInterrupt):
-        jay.import_from(facts(3 * BATCH_OF_TEXTS), progress=told.append)
+        jay.transfer.import_from(facts(3 * BATCH_OF_TEXTS), progress=told.append)
     monkeypatch.undo()
 
     assert told == [BATCH_OF_TEXTS, 2 * BATCH_OF_TEXTS]
@@ -534,11 +540,11 @@ def test_a_file_without_ids_comes_in_once_however_often_it_is_imported(jay, cloc
         {"content": "The Ferry leaves", "created_at": "2026-01-02T09:00:00Z"},  # not the same text
     ]
     with pytest.raises(InvalidInput, match="Line 151"):
-        jay.import_from([*lines[:150], {"broken": "line"}])
+        jay.transfer.import_from([*lines[:150], {"broken": "line"}])
     clock.move(days=1)
     brought = len(said(jay))
-    again = jay.import_from(lines)
-    third = jay.import_from(reversed(lines))
+    again = jay.transfer.import_from(lines)
+    third = jay.transfer.import_from(reversed(lines))
 
     assert brought > 0
     assert (again.stored, again.already_here) == (len(lines) - brought, brought)
@@ -550,7 +556,7 @@ def test_a_file_without_ids_comes_in_once_however_often_it_is_imported(jay, cloc
 def test_a_line_twice_in_one_file_comes_in_once(open_engine, embedder):
     facts = [{"content": f"Fact {number % 1_100}"} for number in range(1_300)]
     timed = {"content": "At nine", "created_at": "2026-01-01T09:00:00Z"}
-    result = open_engine(embedder).import_from([timed, *facts, timed, {"content": "At nine"}])
+    result = open_engine(embedder).transfer.import_from([timed, *facts, timed, {"content": "At nine"}])
 
     assert (result.stored, result.already_here) == (1_101, 202)
 
@@ -558,14 +564,14 @@ def test_a_line_twice_in_one_file_comes_in_once(open_engine, embedder):
 @BOTH
 def test_what_became_of_a_memory_does_not_bring_its_line_again_unless_it_was_forgotten(jay, clock):
     lines = [{"content": text} for text in ("Archived", "Superseded", "Superseding", "Forgotten", "Changed tags")]
-    jay.import_from(lines)
+    jay.transfer.import_from(lines)
     id = {memory.content: memory.id for memory in jay.list()}
     jay.cold_storage.archive([id["Archived"]])
     jay.supersede(old=id["Superseded"], new=id["Superseding"])
     jay.forget(id["Forgotten"])
     jay.update(id["Changed tags"], tags=["t"])
 
-    assert jay.import_from(lines).already_here == 4
+    assert jay.transfer.import_from(lines).already_here == 4
     assert [memory.content for memory in jay.list() if memory.id not in id.values()] == ["Forgotten"]
 
 
@@ -575,7 +581,8 @@ def test_two_imports_of_a_list_without_ids_at_once_bring_each_line_once(open_eng
     lines = [{"content": f"Fact {number}"} for number in range(300)]
     results = []
     threads = [
-        threading.Thread(target=lambda jay=jay: results.append(jay.import_from(lines))) for jay in (first, second)
+        threading.Thread(target=lambda jay=jay: results.append(jay.transfer.import_from(lines)))
+        for jay in (first, second)
     ]
     for thread in threads:
         thread.start()
@@ -588,33 +595,33 @@ def test_two_imports_of_a_list_without_ids_at_once_bring_each_line_once(open_eng
 
 
 def test_lines_that_the_other_brings_between_look_and_write_are_already_here(jay, other, monkeypatch):
-    lines, write = [{"content": f"Fact {number}"} for number in range(3)], type(other).add_all
+    lines, write = [{"content": f"Fact {number}"} for number in range(3)], Transfer.add_all
 
     def beaten(engine, *given, **named):
-        monkeypatch.setattr(type(other), "add_all", write)
-        assert other.import_from(lines[:2]).stored == 2
+        monkeypatch.setattr(Transfer, "add_all", write)
+        assert other.transfer.import_from(lines[:2]).stored == 2
         return write(engine, *given, **named)
 
-    monkeypatch.setattr(type(other), "add_all", beaten)
+    monkeypatch.setattr(Transfer, "add_all", beaten)
 
-    assert (other.import_from(lines).stored, len(said(other))) == (1, 3)
+    assert (other.transfer.import_from(lines).stored, len(said(other))) == (1, 3)
 
 
 @BOTH
 def test_the_count_of_lines_already_here_tells_nothing_of_another_user(jay):
     text = {"content": "The merger is called Heron"}
     ann, bob = (jay.bound_to(caller=Caller(user=name, role=Role.MEMBER)) for name in ("ann", "bob"))
-    ann.import_from([{**text, "access_level": "private"}])
+    ann.transfer.import_from([{**text, "access_level": "private"}])
 
     for _ in range(2):
-        told = bob.import_from([text])
+        told = bob.transfer.import_from([text])
     assert (told.stored, told.already_here) == (0, 1)
-    assert bob.bound_to(spaces=("elsewhere",)).import_from([text]).stored == 1
+    assert bob.bound_to(spaces=("elsewhere",)).transfer.import_from([text]).stored == 1
     assert sorted(memory.context.user_id for memory in jay.list() if memory.space == "default") == ["ann", "bob"]
 
 
 def test_lines_with_ids_are_told_apart_by_those_alone(jay):
     lines = [{"id": f"m{number}", "content": "The same words", "created_at": "2026-01-01"} for number in range(3)]
 
-    assert jay.import_from([{"content": "The same words", "created_at": "2026-01-01"}, *lines]).stored == 4
-    assert jay.import_from(lines).already_here == 3
+    assert jay.transfer.import_from([{"content": "The same words", "created_at": "2026-01-01"}, *lines]).stored == 4
+    assert jay.transfer.import_from(lines).already_here == 3

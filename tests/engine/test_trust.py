@@ -159,10 +159,10 @@ def test_everything_that_is_stored_is_looked_at(jay):
 
 def test_an_import_loses_no_flag(jay, open_engine):
     jay.store(TOKEN)
-    lines = [{**line, "flags": ["mine"]} if line["type"] == "memory" else line for line in jay.export()]
+    lines = [{**line, "flags": ["mine"]} if line["type"] == "memory" else line for line in jay.transfer.export()]
     lines[1]["id"] = "mem_imported0000"
 
-    jay.import_from(lines)
+    jay.transfer.import_from(lines)
 
     assert jay.get("mem_imported0000").flags == ("secret", "mine")
 

@@ -73,11 +73,11 @@ def test_a_newer_memory_of_an_open_pair_changes_places_and_no_scores(real_jay):
     """Each has the chance that it would have alone among the others."""
     old = real_jay.store("User lives in Seattle").memory
     new = real_jay.store("User moved to Austin").memory
-    assert [(pair.old.id, pair.new.id) for pair in real_jay.open_conflicts()] == [(old.id, new.id)]
+    assert [(pair.old.id, pair.new.id) for pair in real_jay.conflicts.list()] == [(old.id, new.id)]
     question = "Which place does the user live in?"
 
     paired = {hit.memory.id: hit.score for hit in real_jay.search(question)}
-    real_jay.settle(old=old.id, new=new.id, keep=True)
+    real_jay.conflicts.settle(old=old.id, new=new.id, keep=True)
 
     assert {hit.memory.id: hit.score for hit in real_jay.search(question)} == pytest.approx(paired)
     assert next(iter(paired)) == new.id

@@ -124,7 +124,7 @@ class Site:
         self.url = server.url
         if space:
             with self.engine() as jay:
-                jay.create_space(space)
+                jay.known_spaces.create(space)
 
     @contextmanager
     def engine(self) -> Iterator[Engine]:

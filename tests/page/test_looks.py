@@ -43,15 +43,6 @@ def test_the_built_page_is_made_from_these_sources():
     assert built == stamp.digest(), "The page's sources have changed: `make page` builds it."
 
 
-def test_the_first_view_is_small(site, look):
-    sizes = []
-    looking = look(site)
-    looking.page.on("response", lambda reply: reply.url.endswith(".js") and sizes.append(len(reply.body())))
-    looking.settled("")
-
-    assert 0 < sum(sizes) < 150_000  # not even compressed
-
-
 def test_stored_text_is_only_ever_text(site, look):
     """Every hostile text in every field, through every view: no dialog, no violated policy (see `look`)."""
     with site.engine() as jay:

@@ -55,12 +55,12 @@ def test_a_new_memory_is_written(site, look):
     page.get_by_role("button", name="Remember").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("Written by a person")
-    expect(page.get_by_text("by page through native, for local")).to_be_visible()
+    expect(page.get_by_text("by page, for local")).to_be_visible()
 
 
 def test_where_it_comes_from_and_to_whom_it_went(site, look):
     memory, page = open_memory(site, look)
-    expect(page.get_by_text("by library through library, for local")).to_be_visible()
+    expect(page.get_by_text("by library, for local")).to_be_visible()
     with site.engine() as jay:
         jay.search("Seattle")  # by an agent: what a person is shown is not counted
     page.goto(f"{site.url}/#/search?q=Seattle")

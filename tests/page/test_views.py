@@ -137,7 +137,7 @@ def test_a_conversation_with_injected_memories(site, look):
 
     page.get_by_role("textbox", name="Search for memories").fill("short answers about harbours")
     page.get_by_role("button", name="Suggest memories").click()
-    page.get_by_role("button", name="Inject").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     switch = page.get_by_role("switch")
     expect(switch).to_be_checked()
     expect(page.locator("pre")).to_contain_text("short answers about harbours")
@@ -146,7 +146,7 @@ def test_a_conversation_with_injected_memories(site, look):
     expect(switch).not_to_be_checked()
     expect(page.locator("pre")).not_to_contain_text("short answers about harbours")
     page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("No memories are injected.")).to_be_visible()
+    expect(page.get_by_text("No memories are in it.")).to_be_visible()
     with site.engine() as jay:
         while not jay.shown_to(memory.id):  # written down a little later, with the uses
             page.wait_for_timeout(100)

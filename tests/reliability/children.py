@@ -72,7 +72,7 @@ def take_in_later(path: str, count: str) -> None:
 def _take_in(engine: Engine, count: int) -> None:
     lines = ({"type": "memory", "id": f"mem_{n:012}", "content": f"text {n}"} for n in range(count))
     with engine as jay:
-        jay.import_from(lines, progress=lambda done: say(done=done))
+        jay.transfer.import_from(lines, progress=lambda done: say(done=done))
     say(finished=True)
 
 
@@ -89,7 +89,7 @@ def reembed(path: str) -> None:
             return super().embed(texts)
 
     with engine_on(SqliteStore(Path(path)), Wider()) as jay:
-        result = jay.reembed(progress=lambda done, total: say(done=done, total=total))
+        result = jay.upkeep.reembed(progress=lambda done, total: say(done=done, total=total))
     say(finished=result.memories)
 
 

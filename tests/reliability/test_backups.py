@@ -43,7 +43,7 @@ def test_a_backup_under_eight_writers_holds_all_that_was_acknowledged_before_it_
                 while len(written) < len(before) + 8:
                     stop.wait(0.01)
                 before = dict(written)
-                jay.backup(quick_path / f"{number}.db")
+                jay.upkeep.backup(quick_path / f"{number}.db")
                 copies.append((quick_path / f"{number}.db", before))
         stop.set()
         for child in (one, other):

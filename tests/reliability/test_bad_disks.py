@@ -131,13 +131,13 @@ def test_a_full_disk_gets_no_store_no_backup_and_no_restored_memory_and_nothing_
     with engine_on(SqliteStore(path), HashingEmbedder()) as jay:
         jay.store_many({"content": f"The harbour has pier {number}"} for number in range(200))
         jay.parts.backlog.finish()  # what came in bulk is judged in the background
-        jay.backup(tmp_path / "copy.db")
+        jay.upkeep.backup(tmp_path / "copy.db")
         fill_up(small_disk)
         before = files_of(small_disk)
 
         for attempt in (
             lambda: SqliteStore(small_disk / "new" / "memories.db"),
-            lambda: jay.backup(copy),
+            lambda: jay.upkeep.backup(copy),
             lambda: sqlite_backup.restore(tmp_path / "copy.db", small_disk / "restored.db"),
         ):
             with pytest.raises(StorageFull) as caught:

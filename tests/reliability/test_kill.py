@@ -168,7 +168,7 @@ def test_a_killed_import_goes_on_where_it_stopped(tmp_path, chance, rounds, job)
         lines = [{"type": "memory", "id": f"mem_{n:012}", "content": f"text {n}"} for n in range(1_000)]
 
         with scrubjay.open(path, embedder=HashingEmbedder()) as jay:
-            result = jay.import_from(lines)
+            result = jay.transfer.import_from(lines)
 
         assert result.already_here >= min(acknowledged, 1_000)
         assert result.already_here + result.stored == 1_000

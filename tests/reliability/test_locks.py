@@ -61,7 +61,7 @@ def test_every_read_answers_while_another_process_holds_a_write_transaction(home
         timed(took, jay.history, page.memories[0].id)
         assert (len(page), len(hits)) == (10, 10)
     timed(took, jay.check)
-    timed(took, lambda: list(jay.export()))
+    timed(took, lambda: list(jay.transfer.export()))
 
     print(f"reads beside a writer: slowest {max(took):.0f} ms")
     jay.close()  # counted reads are given up, not waited for

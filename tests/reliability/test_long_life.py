@@ -87,7 +87,7 @@ def times_what_lives(folder: Path) -> float:
         engine_on(SqliteStore(used), HashingEmbedder()) as jay,
         engine_on(SqliteStore(fresh), HashingEmbedder()) as other,
     ):
-        taken_in = other.import_from(jay.export())
+        taken_in = other.transfer.import_from(jay.transfer.export())
     size, live = used.stat().st_size, fresh.stat().st_size
     print(f"{taken_in.stored} memories live: {size / MIB:.2f} MiB against {live / MIB:.2f} MiB: {size / live:.2f}")
     return size / live

@@ -93,7 +93,7 @@ class House:
     apart: str  # alice's shared one, in a space of her own
 
     def changes(self) -> int:
-        return sum(self.jay.records.history.last_event(space.name) for space in self.jay.list_spaces())
+        return sum(self.jay.records.history.last_event(space.name) for space in self.jay.known_spaces.list())
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,7 @@ def house(tmp_path_factory):
     with engine_on(SqliteStore(tmp_path_factory.mktemp("house") / "m.db"), HashingEmbedder(), clock=clock) as jay:
         callers = jay.callers
         for space in ("attic", "cellar"):
-            jay.create_space(space)
+            jay.known_spaces.create(space)
         soon = clock() + timedelta(days=1)
         made = {
             "expired": callers.create("alice", expires_at=soon),

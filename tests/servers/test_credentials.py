@@ -52,7 +52,7 @@ def dialect():
 def made_spaces(jay):
     """Those that keys are made for."""
     for name in ("work", "play"):
-        jay.create_space(name)
+        jay.known_spaces.create(name)
 
 
 @pytest.fixture

@@ -485,7 +485,7 @@ def test_not_ready_when_the_store_does_not_answer(jay):
 
     with running_app(build_app(jay, [small_dialect()])) as (address, _):
         with pytest.raises(StorageError):
-            jay.list_spaces()
+            jay.known_spaces.list()
 
         reply = httpx.get(address + "/readyz", timeout=60)
 

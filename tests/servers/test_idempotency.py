@@ -34,7 +34,7 @@ def app(jay):
 
 
 def events(jay):
-    return sum(jay.records.history.last_event(space.name) for space in jay.list_spaces())
+    return sum(jay.records.history.last_event(space.name) for space in jay.known_spaces.list())
 
 
 @pytest.mark.parametrize("row", WRITES, ids=str)
@@ -207,7 +207,7 @@ def test_a_conflict_is_settled_only_at_the_version_that_is_expected(jay, app, sa
 
 
 def test_a_category_described_again_with_its_key_keeps_what_it_was_given_since(jay, app):
-    jay.create_space("notes")
+    jay.known_spaces.create("notes")
     with client_of(app) as http:
 
         def describe(text, **headers):
@@ -223,7 +223,7 @@ def test_a_category_described_again_with_its_key_keeps_what_it_was_given_since(j
 
 
 def test_a_category_created_again_with_its_key_is_answered_alike(jay, app):
-    jay.create_space("notes")
+    jay.known_spaces.create("notes")
     with client_of(app) as http:
         asked = {"json": {"store": "notes", "path": "project/api"}, "headers": {"idempotency-key": "once"}}
         replies = [http.post("/api/cortex/create_category", **asked).json() for _ in range(2)]

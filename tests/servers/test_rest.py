@@ -215,7 +215,7 @@ def test_what_is_stored_over_rest_is_found_over_rest_by_another_dialect(http):
 
 
 def test_path_query_and_types_make_the_arguments(http, jay):
-    jay.create_space("attic")
+    jay.known_spaces.create("attic")
     reply = http.get("/api/test/top/3?limit=7&share=0.5&exact=true&tags=a&tags=b&word=12&space=attic")
 
     expected = {"shelf": "top", "row": 3, "limit": 7, "share": 0.5, "exact": True, "tags": ["a", "b"], "word": "12"}

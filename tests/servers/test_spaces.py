@@ -23,7 +23,7 @@ def http(jay):
 
 
 def spaces(jay):
-    return [space.name for space in jay.list_spaces()]
+    return [space.name for space in jay.known_spaces.list()]
 
 
 @pytest.mark.parametrize("door", [{"params": {"space": "nospace"}}, {"headers": {"x-scrubjay-space": "nospace"}}])
@@ -56,7 +56,7 @@ def test_the_local_owner_is_told_the_same(http, jay):
 
 
 def test_a_space_of_others_does_not_tell_whether_it_is_there(http, jay):
-    jay.create_space("attic")
+    jay.known_spaces.create("attic")
     member = {"x-api-key": jay.callers.create("alice", spaces=["default"]).secret}
 
     seen = [http.get(f"/api/v1/memories?space={space}", headers=member) for space in ("attic", "nowhere")]
@@ -117,7 +117,7 @@ def test_a_read_over_rest_that_names_a_space_stays_in_it(http, told, door):
 
 
 def test_a_write_that_names_a_space_is_compared_with_all(http, jay, told):
-    jay.create_space("notes")
+    jay.known_spaces.create("notes")
 
     stored = http.post("/api/memento/store_memory?space=notes", json={"content": FACT}).json()
 
@@ -125,7 +125,7 @@ def test_a_write_that_names_a_space_is_compared_with_all(http, jay, told):
 
 
 def test_an_address_of_mcp_names_the_space_of_a_client_which_reads_all(http, jay, told):
-    jay.create_space("notes")
+    jay.known_spaces.create("notes")
 
     assert "from space acme" in recall(http, "/mcp?space=notes", question="Which port does the demo run on?")
     recall(http, "/mcp?space=notes", tool="remember", facts=["Tea is at four"])

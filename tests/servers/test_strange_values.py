@@ -101,7 +101,7 @@ def test_the_library_refuses_it(jay, value):
     with pytest.raises(InvalidInput, match=r"metadata\.a\[1\]") as stored:
         jay.store("Coffee", metadata={"a": [1, value]})
     with pytest.raises(InvalidInput, match=r"Line 1: metadata\.n"):
-        jay.import_from([{"content": "Coffee", "metadata": {"n": value}}])
+        jay.transfer.import_from([{"content": "Coffee", "metadata": {"n": value}}])
 
     assert stored.value.details["field"] == "metadata.a[1]"
     assert jay.list(counted=True).total == 0
@@ -234,7 +234,7 @@ def test_stores_that_sync_agree_on_its_digits(jay, clock, tmp_path):
 def test_a_backup_holds_its_digits(jay, tmp_path):
     id = held(jay, {"n": BIG})
 
-    jay.backup(tmp_path / "backup.db")
+    jay.upkeep.backup(tmp_path / "backup.db")
 
     with engine_on(sqlite_store(tmp_path / "backup.db"), None) as kept:
         assert kept.get(id).metadata["n"] == BIG

@@ -206,8 +206,8 @@ def test_everything_moves_and_is_found_again(
     known = source.get(["another"], EVERYTHING)
     assert target.get(["another"], EVERYTHING) == known != []
     assert target.history.versions(known[0].id) == source.history.versions(known[0].id) != []
-    assert target.check(deep=True).problems == () or way == "back"
-    assert target.check(deep=True).wrong_hashes == ()
+    assert target.upkeep.check(deep=True).problems == () or way == "back"
+    assert target.upkeep.check(deep=True).wrong_hashes == ()
 
 
 def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore) -> None:
@@ -308,7 +308,7 @@ def test_a_batch_that_could_not_be_written_is_told_by_what_comes_next(postgres: 
     assert target.count(BY_NAME["grants"]) == 1
     assert target.progress() == "[1]"
     target.take_in(BY_NAME["grants"], [("bob", "default", 1, "ann")], "[2]")
-    target.settle()
+    target.conflicts.settle()
     assert target.count(BY_NAME["grants"]) == 2
 
 

@@ -56,7 +56,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "conversations_by_update",
     ),
     "the spaces of a conversation": (
-        lambda sql: ConversationChanges(sql).spaces_of("c"),
+        lambda sql: ConversationChanges(sql).transfer.spaces_of("c"),
         "conversations_by_id",
         "conversations_by_id",
     ),
@@ -133,7 +133,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "links_by_target",
     ),
     "open conflicts": (
-        lambda sql: HistoryChanges(sql, TALLY, []).open_conflicts(EVERYTHING, now=NOW, limit=9),
+        lambda sql: HistoryChanges(sql, TALLY, []).conflicts.list(EVERYTHING, now=NOW, limit=9),
         "links_open",
         "links_open",
     ),

@@ -124,7 +124,13 @@ def test_calls_are_counted_together_with_other_processes(url: str) -> None:
         assert all(0 < left <= 60 for _, left in counts)
         assert one.count_call("bob", seconds=0)[0] == one.count_call("bob", seconds=60)[0] == 1
         amounts = (30, 1, 20, -20, -99)
-        assert [one.count_call("cid", seconds=60, amount=one_more)[0] for one_more in amounts] == [30, 31, 51, 31, 0]
+        assert [one.count_call("cid", seconds=60, amount=one_more)[0] for one_more in amounts] == [
+            30,
+            31,
+            51,
+            31,
+            0,
+        ]
 
 
 OWNER_AT_WORK = Audience("local", (Scope("work", Sight.ALL),), reach=(Scope(None, Sight.ALL),))
@@ -274,7 +280,7 @@ def test_many_new_memories_are_whole_with_their_words_and_signatures(store: Post
 def test_after_many_have_come_the_server_knows_how_many_there_are(store: PostgresStore) -> None:
     """Else it would look for each path of the next ones among all memories of the space, and not by its index."""
     jay = engine_on(store, None)
-    jay.import_from({"content": f"Fact number {number}"} for number in range(1_200))
+    jay.transfer.import_from({"content": f"Fact number {number}"} for number in range(1_200))
 
     with store._reading() as con:
         [(known,)] = con.execute("SELECT reltuples FROM pg_class WHERE oid = 'memories'::REGCLASS")
@@ -309,4 +315,4 @@ def test_a_server_that_goes_away_after_the_commit_does_not_make_it_a_failure(
 
     monkeypatch.setattr(store, "_take_stock", without_a_server)
 
-    assert jay.import_from({"content": f"Fact number {number}"} for number in range(100)).stored == 100
+    assert jay.transfer.import_from({"content": f"Fact number {number}"} for number in range(100)).stored == 100

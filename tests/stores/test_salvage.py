@@ -177,7 +177,7 @@ def test_what_is_saved_is_imported_with_tags_and_state(whole, tmp_path):
     with closing(SqliteStore(whole)) as store, store._reading() as con:
         deleted = [id for (id,) in con.execute("SELECT id FROM memories WHERE state = ?", (State.DELETED,))]
     with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
-        result = jay.import_from(line_of(one.memory) for one in salvaged(whole))
+        result = jay.transfer.import_from(line_of(one.memory) for one in salvaged(whole))
 
         assert result.stored == MEMORIES
         assert {memory.tags for memory in jay.list(limit=MEMORIES)} == {("harbour",)}

@@ -325,9 +325,9 @@ def test_what_comes_by_the_hundred_is_counted_as_a_rebuild_counts_it(tmp_path):
         for number in range(100)
     ]
     with scrubjay.open(tmp_path / "memories.db", embedder=HashingEmbedder()) as jay:
-        jay.import_from(lines)
+        jay.transfer.import_from(lines)
         together = totals_of(tmp_path / "memories.db")
-        jay.rebuild()
+        jay.upkeep.rebuild()
 
     assert totals_of(tmp_path / "memories.db") == together
     assert sum(row[6] for row in together[0] if row[0] == "") == 100

@@ -614,7 +614,7 @@ def test_only_a_good_key_of_an_owner_syncs(open_engine, far, address, keys):
 
 def test_an_owner_of_some_spaces_syncs_those_both_ways(open_engine, far, address, keys):
     jay = open_engine()
-    far.create_space("team")
+    far.known_spaces.create("team")
     keys.keep(address, far.callers.create("ann", role=Role.OWNER, spaces=["team"]).secret)
     here, there = ({name: one.bound_to(spaces=(name,)) for name in ("team", "secret")} for one in (jay, far))
     ids = {(side, name): engines[name].store(f"{side} {name}").memory.id

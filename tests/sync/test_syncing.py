@@ -868,7 +868,7 @@ def test_two_checkpoints_of_one_number_both_stay_and_the_younger_is_numbered_ane
 
 def taking_the_name(engine, name):
     """As an import could do once."""
-    engine.add_all([engine.build_memory({"content": f"Took {name}"}, id=name)])
+    engine.transfer.add_all([engine.transfer.build_memory({"content": f"Took {name}"}, id=name)])
 
 
 def test_a_checkpoint_that_is_numbered_anew_passes_over_names_that_were_taken(jay, drive, clock):
@@ -974,4 +974,4 @@ def test_what_arrives_is_judged_in_the_background(open_engine, model, tmp_path, 
     run(here)
     here.parts.backlog.finish()
 
-    assert [(one.old.id, one.new.id) for one in here.open_conflicts()] == [(old, new)]
+    assert [(one.old.id, one.new.id) for one in here.conflicts.list()] == [(old, new)]

@@ -33,6 +33,8 @@ export function useSpace(name: string): void {
   space = name;
 }
 
+/** Empty: all of them. */
+export const spaceChosen = () => space;
 /** The space that is written to; reads look in all of them unless one was chosen. */
 export const spaceShown = () => space || "default";
 

@@ -9,6 +9,8 @@ interface Envelope<T> {
 export interface Conversation {
   id: string;
   title?: string;
+  workspace_id: string;
+  system_prompt?: string;
   message_count: number;
   updated_at: string;
 }
@@ -29,6 +31,7 @@ export interface Fragment {
 }
 
 export interface Open {
+  conversation?: Conversation; // none before it began: some other client may only have stored memories in it
   messages: Message[];
   memories: Fragment[];
   context: { context: string; token_count: number; omitted: number };
@@ -36,8 +39,11 @@ export interface Open {
 
 const way = (id: string) => `/api/conversations/${encodeURIComponent(id)}`;
 
-export async function list(): Promise<Conversation[]> {
-  return (await get<Envelope<{ conversations: Conversation[] }>>("/api/conversations", { limit: 100 })).data.conversations;
+/** Those of these spaces, the most recently active first. */
+export async function list(spaces: string[]): Promise<Conversation[]> {
+  const one = (space: string) => get<Envelope<{ conversations: Conversation[] }>>("/api/conversations", { workspace_id: space, limit: 100 });
+  const found = (await Promise.all(spaces.map(one))).flatMap((answer) => answer.data.conversations);
+  return found.sort((one, other) => Date.parse(other.updated_at) - Date.parse(one.updated_at));
 }
 
 export async function create(title: string): Promise<Conversation> {
@@ -45,16 +51,20 @@ export async function create(title: string): Promise<Conversation> {
 }
 
 export async function open(id: string): Promise<Open> {
-  const [messages, memories, context] = await Promise.all([
+  const [known, messages, memories, context] = await Promise.all([
+    get<Envelope<{ conversation: Conversation }>>(way(id)).then((answer) => answer.data.conversation, () => undefined),
     get<Envelope<{ messages: Message[] }>>(`${way(id)}/messages`, { limit: 200 }),
     get<Envelope<{ memories: Fragment[] }>>("/api/mcp/listMemories", { conversation_id: id, limit: 100 }),
     get<Envelope<Open["context"]>>(`${way(id)}/context`),
   ]);
   const injected = memories.data.memories.filter((one) => one.is_active !== undefined);
-  return { messages: messages.data.messages, memories: injected, context: context.data };
+  return { conversation: known, messages: messages.data.messages, memories: injected, context: context.data };
 }
 
-export const send = (id: string, content: string) => post(`${way(id)}/messages`, { content });
+/** Whether a language model answered. */
+export const send = async (id: string, content: string) =>
+  (await post<Envelope<{ answer: Message | null }>>(`${way(id)}/messages`, { content })).data.answer !== null;
+export const prompt = (id: string, text: string) => ask("PUT", way(id), { body: { system_prompt: text } });
 export const inject = (id: string, memoryId: string) => post(`${way(id)}/inject-memory`, { memoryId });
 export const toggle = (id: string, memoryId: string) =>
   ask("PUT", `${way(id)}/inject-memory/${encodeURIComponent(memoryId)}/toggle`, { body: {} });

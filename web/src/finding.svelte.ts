@@ -11,7 +11,10 @@ const LEAF = 25;
 class Finding {
   text = $state("");
   wanted = $state<Wanted>({ ...ANY });
-  leaves = $state.raw<Hit[][]>([]);
+  leaves = $state.raw<Hit[][]>([]); // all that was read
+  all = $state(false); // also what is hardly worth reading is shown
+  doubts = $state.raw<Record<string, string>>({});
+  #worth = $state.raw(new Set<string>());
   total = $state<number | null>(null); // null: nothing was asked yet, or there was no answer
   degraded = $state("");
   verdict = $state("");
@@ -26,7 +29,9 @@ class Finding {
   query = $derived(this.text.trim());
   filtered = $derived(Object.values(this.wanted).some(Boolean));
   count = $derived(this.leaves.reduce((sum, leaf) => sum + leaf.length, 0));
-  left = $derived(this.query ? this.count < (this.total ?? 0) : this.#cursor !== undefined);
+  shown = $derived(this.all || !this.query ? this.leaves : this.leaves.map((leaf) => leaf.filter((hit) => this.#worth.has(hit.memory.id))));
+  hidden = $derived(this.all || !this.query ? 0 : (this.total ?? 0) - this.#worth.size);
+  left = $derived(this.query ? this.all && this.count < (this.total ?? 0) : this.#cursor !== undefined);
 
   /** Whether the results are those of what is asked now. */
   get current(): boolean {
@@ -49,6 +54,10 @@ class Finding {
         ? await search(this.query, this.wanted, { limit: LEAF, offset: 0 }, signal)
         : await listed(this.wanted, { limit: LEAF }, signal);
       this.leaves = answer.hits.length ? [answer.hits] : [];
+      this.doubts = answer.doubts;
+      this.#worth = new Set(answer.worth);
+      if (this.#shown !== asked) this.all = false;
+      if (this.#worth.size === answer.hits.length) this.all = true; // and perhaps more behind them
       this.total = answer.total ?? null;
       this.#cursor = answer.cursor;
       this.degraded = answer.degraded ?? "";
@@ -74,6 +83,7 @@ class Finding {
         : await listed(this.wanted, { limit: LEAF, cursor: this.#cursor }, signal);
       if (answer.hits.length) this.leaves = [...this.leaves, answer.hits];
       else this.total = this.count;
+      this.doubts = { ...this.doubts, ...answer.doubts };
       this.#cursor = answer.cursor;
     } catch (error) {
       if (!signal.aborted) sayError(error);

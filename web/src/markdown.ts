@@ -14,8 +14,15 @@ export type Block =
   | { kind: "text"; source: string; parts: Inline[] }
   | { kind: "code"; text: string }
   | { kind: "quote"; blocks: Block[] }
-  | { kind: "list"; ordered: boolean; start: number; items: Block[][] }
+  | { kind: "list"; ordered: boolean; start: number; items: Item[] }
+  | { kind: "table"; head: Inline[][]; rows: Inline[][][] }
   | { kind: "rule" };
+
+/** Of a list; `done` if it is a task. */
+export interface Item {
+  done?: boolean;
+  blocks: Block[];
+}
 
 const DEEPEST = 6; // lists in lists; beyond that it is text
 // Every run is bounded: a text of unpaired marks is read in a time that grows with its length only.
@@ -74,6 +81,8 @@ const FENCE = /^\s{0,3}(```|~~~)/;
 const HEADING = /^(#{1,6})\s+(.+?)\s*#*$/;
 const RULE = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const QUOTE = /^\s{0,3}>\s?/;
+const BENEATH = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/; // the line below a table's head
+const TASK = /^\[([ xX])\]\s+/;
 const ITEM = /^(\s*)(?:([-*+•])|(\d{1,3})[.)])\s+(?=\S)/;
 
 export const read = (text: string): Block[] => blocks(text.replace(/\r\n?/g, "\n").split("\n"), 0);
@@ -81,9 +90,11 @@ export const read = (text: string): Block[] => blocks(text.replace(/\r\n?/g, "\n
 function blocks(lines: string[], depth: number): Block[] {
   const found: Block[] = [];
   let at = 0;
-  const take = (goes: (line: string) => boolean): string[] => {
+  /** The next lines, as long as they go on; `after` is what comes behind a line, blank lines left out. */
+  const take = (goes: (line: string, after: string) => boolean): string[] => {
     const begun = at;
-    while (at < lines.length && goes(lines[at]!)) at++;
+    const after = () => lines.slice(at + 1, at + 4).find((line) => line.trim()) ?? "";
+    while (at < lines.length && goes(lines[at]!, lines[at]!.trim() ? "" : after())) at++;
     return lines.slice(begun, at);
   };
   while (at < lines.length) {
@@ -105,9 +116,12 @@ function blocks(lines: string[], depth: number): Block[] {
       found.push({ kind: "quote", blocks: blocks(take((one) => QUOTE.test(one)).map((one) => one.replace(QUOTE, "")), depth + 1) });
     } else if (ITEM.test(line) && depth < DEEPEST) {
       found.push(list(take, line, depth));
+    } else if (tabled(lines, at)) {
+      const [head = [], , ...rows] = take((one) => one.includes("|")).map((one) => cells(one).map((cell) => inline(cell)));
+      found.push({ kind: "table", head, rows: rows.map((row) => head.map((_, column) => row[column] ?? [])) });
     } else {
       const first = at;
-      const source = take((one) => at === first || !begins(one, depth)).join("\n");
+      const source = take((one) => at === first || !(begins(one, depth) || tabled(lines, at))).join("\n");
       found.push({ kind: "text", source, parts: inline(source) });
     }
   }
@@ -118,22 +132,30 @@ function blocks(lines: string[], depth: number): Block[] {
 const begins = (line: string, depth: number) =>
   !line.trim() || FENCE.test(line) || HEADING.test(line) || (depth < DEEPEST && (QUOTE.test(line) || ITEM.test(line)));
 
+const tabled = (lines: string[], at: number) => lines[at]!.includes("|") && BENEATH.test(lines[at + 1] ?? "") && lines[at + 1]!.includes("-");
+const cells = (line: string) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+
 /** Items with the same mark at the same depth; what is further in belongs to the item before. */
-function list(take: (goes: (line: string) => boolean) => string[], first: string, depth: number): Block {
+function list(take: (goes: (line: string, after: string) => boolean) => string[], first: string, depth: number): Block {
   const [, indent = "", , number] = ITEM.exec(first)!;
   const deeper = (line: string) => line.length - line.trimStart().length > indent.length;
-  const items: Block[][] = [];
+  const items: Item[] = [];
   const next = (line: string) => {
     const item = ITEM.exec(line);
     return item !== null && item[1]!.length === indent.length && (item[3] !== undefined) === (number !== undefined);
   };
   for (;;) {
     let head = "";
-    take((line) => head === "" && next(line) && (head = line) !== "");
+    take((line, after) => head === "" && (next(line) ? (head = line) !== "" : next(after)));
     if (!head) break;
-    const rest = take((line) => line.trim() !== "" && deeper(line));
-    const inset = Math.min(...rest.map((line) => line.length - line.trimStart().length));
-    items.push(blocks([head.replace(ITEM, ""), ...rest.map((line) => line.slice(inset))], depth + 1));
+    const rest = take((line, after) => deeper(line.trim() ? line : after));
+    const inset = Math.min(...rest.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
+    const text = head.replace(ITEM, "");
+    const done = TASK.exec(text)?.[1];
+    items.push({
+      done: done === undefined ? undefined : done !== " ",
+      blocks: blocks([text.replace(TASK, ""), ...rest.map((line) => line.slice(inset))], depth + 1),
+    });
   }
   return { kind: "list", ordered: number !== undefined, start: Number(number ?? 1), items };
 }
@@ -151,10 +173,13 @@ export function flat(blocks: Block[], depth = 0): Inline[] {
     if (block.kind === "heading" || block.kind === "text") lines.push(block.parts);
     else if (block.kind === "code") lines.push([{ kind: "text", text: block.text }]);
     else if (block.kind === "quote") lines.push(flat(block.blocks, depth));
-    else if (block.kind === "list") {
+    else if (block.kind === "table") {
+      for (const row of [block.head, ...block.rows])
+        lines.push(row.flatMap((cell, at): Inline[] => (at ? [{ kind: "text", text: " | " }, ...cell] : cell)));
+    } else if (block.kind === "list") {
       block.items.forEach((item, at) => {
-        const mark = block.ordered ? `${block.start + at}. ` : "• ";
-        lines.push([{ kind: "text", text: inset + mark }, ...flat(item, depth + 1)]);
+        const mark = item.done === undefined ? (block.ordered ? `${block.start + at}. ` : "• ") : item.done ? "☑ " : "☐ ";
+        lines.push([{ kind: "text", text: inset + mark }, ...flat(item.blocks, depth + 1)]);
       });
     }
   }
@@ -169,6 +194,7 @@ export interface Opening {
   title: string; // without marks
   head: Inline[]; // the same with them
   rest: Block[];
+  joint: string; // what stands between it and the rest
   cut: boolean; // the title is only how the first sentence begins; the rest is everything
 }
 
@@ -176,13 +202,14 @@ export interface Opening {
 export function opening(text: string): Opening {
   const all = read(text);
   const [first, ...others] = all;
-  if (first?.kind === "heading") return { title: words(first.parts), head: first.parts, rest: others, cut: false };
+  const joint = "\n";
+  if (first?.kind === "heading") return { title: words(first.parts), head: first.parts, rest: others, joint, cut: false };
   if (first?.kind === "list") {
-    const [item = [], ...items] = first.items;
-    const head = flat(item);
+    const [item, ...items] = first.items;
+    const head = flat(item?.blocks ?? []);
     const title = words(head);
     const rest = items.length ? [{ ...first, start: first.start + 1, items }, ...others] : others;
-    if (!title.includes("\n") && title.length <= LONGEST) return { title, head, rest, cut: false };
+    if (!title.includes("\n") && title.length <= LONGEST) return { title, head, rest, joint, cut: false };
   }
   if (first?.kind === "text") {
     const source = first.source;
@@ -194,14 +221,14 @@ export function opening(text: string): Opening {
       if (title.length < LEAST || open(sentence) || /\b(?:e\.g|i\.e|etc|vs|Dr|Mr|Mrs|Ms|No|St)\.$/.test(sentence)) continue;
       const left = source.slice(index + 1).trim();
       const more: Block[] = left ? [{ kind: "text", source: left, parts: inline(left) }] : [];
-      return { title: oneLine(title), head, rest: [...more, ...others], cut: false };
+      return { title: oneLine(title), head, rest: [...more, ...others], joint: left ? " " : joint, cut: false };
     }
     const title = words(first.parts);
-    if (title.length <= LONGEST) return { title: oneLine(title), head: first.parts, rest: others, cut: false };
+    if (title.length <= LONGEST) return { title: oneLine(title), head: first.parts, rest: others, joint, cut: false };
   }
   const line = oneLine(words(flat(all)));
   const title = line.length > 90 ? `${line.slice(0, 90).replace(/\s+\S*$/, "")} …` : line;
-  return { title, head: [{ kind: "text", text: title }], rest: all, cut: true };
+  return { title, head: [{ kind: "text", text: title }], rest: all, joint, cut: true };
 }
 
 const oneLine = (text: string) => text.split(/\s+/).join(" ").trim();

@@ -1,7 +1,7 @@
 // What the page asks of the server, in the page's words: one function per thing one can do.
 
 import { Refused, ask, get, lines, path, post, patch, remove, useToken } from "./api";
-import type { FormerPhrases, Hit, Link, Memory, Recall, Verdict, Version } from "./nouns";
+import type { FormerPhrases, Hit, Link, Memory, Recall, Space, Verdict, Version } from "./nouns";
 import { headline, textOf } from "./words";
 
 // --- finding ---------------------------------------------------------------------------------------------------------
@@ -13,6 +13,8 @@ export type Wanted = typeof ANY;
 export interface Answer {
   hits: Hit[];
   verdict?: Verdict;
+  worth?: string[]; // which of them are worth reading
+  doubts: Record<string, string>; // by the id of a memory, the newer one that very likely outdates it
   total?: number;
   cursor?: string;
   degraded?: string;
@@ -47,7 +49,7 @@ export async function listed(
   page: { limit: number; cursor?: string },
   signal?: AbortSignal,
 ): Promise<Answer> {
-  const found = await get<{ memories: Memory[]; total?: number; cursor?: string; left_out?: number }>(
+  const found = await get<Omit<Answer, "hits"> & { memories: Memory[]; left_out?: number }>(
     "/api/v1/memories",
     { ...filters(wanted), ...page },
     signal,
@@ -179,10 +181,10 @@ export interface Pair {
   score: number;
 }
 
-/** The newer memory, and all the earlier ones that it may have outdated. */
+/** An older memory with the newer ones that may have outdated it; those that say the same are one. */
 export interface Group {
-  new: Memory;
-  earlier: Pair[];
+  old: Memory;
+  newer: Pair[][];
 }
 
 const AT_ONCE = 200;
@@ -190,6 +192,8 @@ const AT_ONCE = 200;
 export type Same = readonly [newer: Memory, older: Memory];
 
 export const conflicts = async () => (await get<{ conflicts: Pair[] }>("/api/v1/conflicts", { limit: AT_ONCE })).conflicts;
+/** How many memories a newer one may have outdated. */
+export const countConflicts = async () => (await get<{ older: number }>("/api/v1/conflicts", { limit: 1 })).older;
 
 /** Memories that say the same in the same words. To find them the server compares all with each other. */
 export async function duplicates(): Promise<Same[]> {
@@ -203,12 +207,15 @@ export interface Matters {
   more: boolean;
 }
 
-/** What may be outdated, by what outdates it; and apart from it what only says the same. */
+/** What may be outdated, with what outdates it; and apart from it what only says the same. */
 export function sorted(pairs: Pair[], same: Same[]): Matters {
   const repeats = together([...pairs.filter((pair) => sameSaid(pair.old, pair.new)).map((pair): Same => [pair.new, pair.old]), ...same]);
   const group = new Map(repeats.flatMap((all, at) => all.map((memory) => [memory.id, at] as const)));
   const open = pairs.filter((pair) => !group.has(pair.old.id) || group.get(pair.old.id) !== group.get(pair.new.id));
-  const groups = [...Map.groupBy(open, (pair) => pair.new.id).values()].map((earlier) => ({ new: earlier[0]!.new, earlier }));
+  const groups = [...Map.groupBy(open, (pair) => pair.old.id).values()].map((all) => ({
+    old: all[0]!.old,
+    newer: [...Map.groupBy(all, (pair) => said(pair.new)).values()],
+  }));
   return { groups, repeats, more: pairs.length === AT_ONCE || same.length === AT_ONCE };
 }
 
@@ -248,15 +255,8 @@ export interface SyncConflict {
 
 export type Keep = "ours" | "theirs" | "merged";
 
-/** None where the server does not sync, or this caller may not see it. */
-export async function syncConflicts(): Promise<SyncConflict[]> {
-  try {
-    return (await get<{ conflicts: SyncConflict[] }>("/api/v1/sync/conflicts")).conflicts;
-  } catch (error) {
-    if (error instanceof Refused && [403, 404].includes(error.status)) return [];
-    throw error;
-  }
-}
+/** For owners. */
+export const syncConflicts = async () => (await get<{ conflicts: SyncConflict[] }>("/api/v1/sync/conflicts")).conflicts;
 
 export const resolveSync = (number: number, keep: Keep) => post(`/api/v1/sync/conflicts/${number}/resolve`, { keep });
 
@@ -299,15 +299,18 @@ export const chain = async (topic: string) =>
 // --- health ----------------------------------------------------------------------------------------------------------
 
 export interface Statistics {
-  count: { total: number; active: number; archived: number; deleted: number; expired: number };
+  count: { total: number; archived: number; expired: number };
+  current: {
+    total: number;
+    superseded: number;
+    categories: Record<string, number>;
+    levels: Record<string, number>;
+    growth: Point[];
+  };
+  deletion_rate: { soft_deletes: number };
   storage_size: { total_bytes: number; average_memory_bytes: number; embeddings_bytes: number };
-  category_distribution: Record<string, number>;
-  importance_distribution: Record<string, number>;
   access_patterns: { total_recalls: number; most_accessed_memory_id?: string; most_accessed_count: number };
-  growth_rate: { memories_per_day: number; trend: string; percent_change: number };
-  recall_frequency: { daily_average: number; peak_hour?: number; peak_day?: string };
   health_score: { overall: number; factors: Record<string, number> };
-  memory_count: Point[];
   recall_count: Point[];
   recall_hours: number[][]; // by weekday, Monday first, and hour of the day, UTC
 }
@@ -329,6 +332,7 @@ export interface Store {
   there: boolean;
 }
 
+export const spaces = async () => (await get<{ spaces: Space[] }>("/api/v1/spaces")).spaces;
 export const stores = async () => (await get<{ stores: Store[] }>("/api/v1/stores")).stores;
 
 export const statistics = async () =>
@@ -360,15 +364,8 @@ export interface Suggestion {
   at: number; // seconds since 1970
 }
 
-/** None for callers who may not see this machine's files. */
-export async function suggestions(): Promise<Suggestion[]> {
-  try {
-    return (await get<{ suggestions: Suggestion[] }>("/api/v1/suggestions")).suggestions;
-  } catch (error) {
-    if (error instanceof Refused && [403, 404].includes(error.status)) return [];
-    throw error;
-  }
-}
+/** For who may see this machine's files. */
+export const suggestions = async () => (await get<{ suggestions: Suggestion[] }>("/api/v1/suggestions")).suggestions;
 export const acceptSuggestion = (id: string) => post(`/api/v1/suggestions/${encodeURIComponent(id)}/accept`);
 export const dropSuggestion = (id: string) => ask("DELETE", `/api/v1/suggestions/${encodeURIComponent(id)}`);
 
@@ -389,12 +386,16 @@ export interface Act {
   user: string;
   client: string;
   action: string;
+  space?: string;
   memory?: string;
+  subject?: string; // the key or user whose rights changed
+  reason?: string;
 }
 
 export interface Me {
   user: string;
   role: string;
+  local: boolean; // the owner of the machine that it runs on
   csrf_token?: string | null; // of a session; none where no one has to sign in
 }
 
@@ -408,4 +409,10 @@ export const keys = async () => (await get<{ keys: Key[] }>("/api/v1/keys")).key
 export const createKey = async (user: string, role: string) =>
   (await post<{ secret: string }>("/api/v1/keys", { user, role })).secret;
 export const revokeKey = (id: string) => ask("DELETE", `/api/v1/keys/${encodeURIComponent(id)}`);
+/** Memories by their ids, whatever became of them. */
+export async function named(ids: string[]): Promise<Map<string, Memory>> {
+  const states = ["active", "superseded", "archived", "deleted"];
+  const found = ids.length ? (await get<{ memories: Memory[] }>("/api/v1/memories", { ids, states, limit: ids.length })).memories : [];
+  return new Map(found.map((memory) => [memory.id, memory]));
+}
 export const acts = async () => (await get<{ acts: Act[] }>("/api/v1/audit", { limit: 100 })).acts;

@@ -40,7 +40,6 @@ export interface Explanation {
   word_score: number;
   cosine?: number;
   similarity: number;
-  boosts: Record<string, number>;
 }
 
 export type Verdict = "strong" | "weak" | "none";

@@ -68,6 +68,24 @@ export interface Piece {
   text: string;
 }
 
+/** Words of which the texts have more in common than not: then a difference word by word says something. */
+export function alike(one: string, other: string): boolean {
+  const [a, b] = [wordsOf(one), wordsOf(other)];
+  return 2 * a.intersection(b).size > Math.max(a.size, b.size);
+}
+
+const wordsOf = (text: string) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+
+/** What one text says and the other does not: all such words of alike texts, else only names, numbers and the like. */
+export function own(text: string, other: string): string[] {
+  const known = wordsOf(other);
+  const strange = (text.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !known.has(word.toLowerCase()));
+  if (alike(text, other)) return strange;
+  const sentences = text.matchAll(/(?:^|[.!?:]\s+)\P{L}*([\p{L}]+)/gu); // a capital there means nothing
+  const first = new Set([...sentences].map((found) => found[1]));
+  return strange.filter((word) => /\p{N}/u.test(word) || (/^\p{Lu}/u.test(word) && !first.has(word)));
+}
+
 /** Word by word: the longest common run of words, what is gone before what is new. Long texts line by line. */
 export function difference(before: string, after: string): Piece[] {
   const split = before.length + after.length > 20_000 ? /(?<=\n)/ : /(?<=\s)(?=\S)/; // words with the space behind them

@@ -137,9 +137,9 @@ def confirmed(question: str, *, otherwise: str) -> bool:
 def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
     """Mention that an operation created its space: perhaps the name was misspelt."""
     space = engine.spaces[0]
-    there = engine.has_space(space)
+    there = engine.known_spaces.has(space)
     yield
-    if not there and engine.has_space(space):
+    if not there and engine.known_spaces.has(space):
         note(f"Created space {space}.", session)
 
 
@@ -168,7 +168,9 @@ def tell_same(same: Mapping[str, Sequence[str]], session: Session) -> None:
 
 def nothing(sentence: str, engine: Engine, session: Session) -> None:
     """Say that there is no result or, if there is no memory at all, how to begin."""
-    note(sentence if any(space.memories or space.superseded for space in engine.list_spaces()) else BEGIN, session)
+    note(
+        sentence if any(space.memories or space.superseded for space in engine.known_spaces.list()) else BEGIN, session
+    )
 
 
 def elsewhere(engine: Engine, *memories: Memory) -> tuple[str, ...]:

@@ -59,6 +59,6 @@ def check_known(engine: Engine) -> None:
 
     folders = () if engine.registry is None else engine.registry.stores()
     space = engine.spaces[0]
-    if engine.only and not (space == DEFAULT_SPACE or space in folders or engine.has_space(space)):
+    if engine.only and not (space == DEFAULT_SPACE or space in folders or engine.known_spaces.has(space)):
         hint = "`scrubjay spaces list` shows the existing ones; storing a memory in a space creates it."
         raise SpaceNotFound(f"No space {space}.", hint=hint, space=space)

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import groupby, islice
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrubjay.engine import access, cursors
 from scrubjay.engine.jobs import Progress, no_progress
-from scrubjay.engine.lifecycle import lifecycle, supersession
+from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.search import candidates
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.history import Ledger, TextVectors
-from scrubjay.errors import Conflict, NotFound, ScopeNotFound, SpaceNotFound, StorageError
+from scrubjay.errors import Conflict, NotFound, ScopeNotFound, StorageError
 from scrubjay.lazy import Part, modules
-from scrubjay.stores.promises.memories import Checkup, Reads, Request, Store, Transaction
-from scrubjay.stores.promises.statistics import SpaceCounts
+from scrubjay.stores.promises.memories import Request, Store, Transaction
 from scrubjay.values import codec
 from scrubjay.values.callers import DEFAULT_SPACE, Audience, Caller, Provenance
 from scrubjay.values.frozen import dataclass, replace
@@ -36,23 +33,22 @@ from scrubjay.values.memory import (
     Memory,
     NewMemory,
     OpenConflict,
-    Relation,
     Revised,
-    Source,
     State,
     Status,
     Stored,
     Version,
 )
 from scrubjay.values.search import Filter, Hits, Order, Page, Query
-from scrubjay.values.store import Prompt, Recall, Space, TagCount
+from scrubjay.values.store import Prompt, Recall, TagCount
 
 if TYPE_CHECKING:
-    from scrubjay.engine import brief, statistics, transfer
+    from scrubjay.engine import brief, statistics
     from scrubjay.engine.archive import archives
     from scrubjay.engine.archive.cold_storage import ColdStorage
     from scrubjay.engine.callers import Callers
-    from scrubjay.engine.conflicts import duplicates, judge, settle
+    from scrubjay.engine.conflicts import judge, settle
+    from scrubjay.engine.conflicts.settle import Conflicts
     from scrubjay.engine.conversations.conversations import Conversations
     from scrubjay.engine.conversations.workspaces import Workspaces
     from scrubjay.engine.decisions.decisions import Decisions
@@ -66,22 +62,21 @@ if TYPE_CHECKING:
     from scrubjay.engine.lifecycle.curation import Curation
     from scrubjay.engine.lifecycle.tidying import Tidying
     from scrubjay.engine.parts import Parts
+    from scrubjay.engine.spaces import Spaces
     from scrubjay.engine.store import enrichment, neighbours
+    from scrubjay.engine.suggestions import Suggestions
     from scrubjay.engine.sync.run import Syncing
-    from scrubjay.engine.upkeep import reembedding
+    from scrubjay.engine.transfer import Transfer
     from scrubjay.engine.upkeep.tasks import Upkeep
     from scrubjay.folders.registry import Registry
-    from scrubjay.machine.suggestions import Suggestion
 else:  # none of these is for a search
-    archives, brief, statistics, transfer = modules("scrubjay.engine", "archive.archives brief statistics transfer")
-    duplicates, judge, settle = modules("scrubjay.engine.conflicts", "duplicates judge settle")
+    archives, brief, statistics = modules("scrubjay.engine", "archive.archives brief statistics")
+    judge, settle = modules("scrubjay.engine.conflicts", "judge settle")
     enrichment, neighbours = modules("scrubjay.engine.store", "enrichment neighbours")
-    reembedding, revising = modules("scrubjay.engine", "upkeep.reembedding lifecycle.revising")
+    [revising] = modules("scrubjay.engine.lifecycle", "revising")
 
 Result = TypeVar("Result")
 
-REBUILT = ("words", "vectors and hints", "vectors for other languages", "vector index")
-WAITING = "waiting"  # what a rebuild says instead while another process makes vectors
 BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
@@ -256,20 +251,20 @@ class Engine:
 
     def look_at_folders(self) -> None:
         """Take in what people changed in the files of what is read, and write those that wait."""
-        if self.registry is not None and (filed := self._filed(self.registry)):
+        if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
             self.folders.look(filed)
         else:
             self.write_files()  # a folder may be missing because a kill came before its first file
 
     def notice_edits(self) -> None:
         """Take in what people changed in the files of what is read; if they changed nothing, nothing is written."""
-        if self.registry is not None and (filed := self._filed(self.registry)):
+        if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
             self.folders.notice(filed)
 
-    def _filed(self, registry: Registry) -> Sequence[str]:
+    def _spaces_with_folder(self, registry: Registry) -> Sequence[str]:
         """The spaces that are read and have a folder on disk, the current one first."""
         there, caller = registry.there(), self.caller
-        others = () if self.only else [one for one in there if access.granted(caller, one)]
+        others = () if self.only else [one for one in there if access.is_granted(caller, one)]
         return [space for space in dict.fromkeys((*self.spaces, *others)) if space in there]
 
     def with_texts(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
@@ -295,14 +290,6 @@ class Engine:
             )
             self.records.tally.count(dict.fromkeys(counted, 1), at=recall.at, recall=recall)
 
-    def count_call(self, key: str, *, seconds: float, amount: int = 1) -> tuple[int, float] | None:
-        """Count calls together with every other server on this memory; None where there can be no other."""
-        return self.records.count_call(key, seconds=seconds, amount=amount)
-
-    def signing_key(self) -> bytes:
-        """The store's own secret; made when it is first needed."""
-        return cursors.signing_key(self.records)
-
     # --- its other parts ---------------------------------------------------------------------------------------------
 
     folders: ClassVar[Part[Folders]] = Part("engine.files.stores.Folders")  # spaces that are Markdown files as well
@@ -319,7 +306,11 @@ class Engine:
     consolidation: ClassVar[Part[Consolidation]] = Part("engine.lifecycle.consolidation.Consolidation")
     cold_storage: ClassVar[Part[ColdStorage]] = Part("engine.archive.cold_storage.ColdStorage")
     sync: ClassVar[Part[Syncing]] = Part("engine.sync.run.Syncing")  # other stores with the same memories
-    upkeep: ClassVar[Part[Upkeep]] = Part("engine.upkeep.tasks.Upkeep")  # backups and new indexes, in the background
+    upkeep: ClassVar[Part[Upkeep]] = Part("engine.upkeep.tasks.Upkeep")  # backups, checks, new indexes
+    conflicts: ClassVar[Part[Conflicts]] = Part("engine.conflicts.settle.Conflicts")  # what may be outdated
+    suggestions: ClassVar[Part[Suggestions]] = Part("engine.suggestions.Suggestions")  # what hooks would remember
+    known_spaces: ClassVar[Part[Spaces]] = Part("engine.spaces.Spaces")  # those that the caller may use
+    transfer: ClassVar[Part[Transfer]] = Part("engine.transfer.Transfer")  # exports and imports
 
     # --- remembering -------------------------------------------------------------------------------------------------
 
@@ -419,7 +410,7 @@ class Engine:
         """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
         kept. Those whose place is in `personal` go into the default space, if the caller may write there and this
         engine is not kept to its own."""
-        shared = not self.only and access.granted(self.caller, DEFAULT_SPACE)
+        shared = not self.only and access.is_granted(self.caller, DEFAULT_SPACE)
         default = self.bound_to(spaces=(DEFAULT_SPACE,), only=False) if shared else self
         engines = [
             (default if place in personal else self).bound_to(request=self.request and self.request.nth(place))
@@ -468,7 +459,7 @@ class Engine:
             known = self.ledger.changeable(self.records, id)
             only_links = related is not None and not fields and tag_change is None
             changed = {} if only_links else intake.revision(known, fields, merge, tag_change, held=held)
-            revision = revising.prepared(self, known, changed)
+            revision = revising.prepare_revision(self, known, changed)
 
             def write(tx: Transaction, revision: revising.Revision = revision) -> Revised:
                 current = revision.current(self, tx, expected_version=expected)
@@ -496,12 +487,6 @@ class Engine:
             lambda tx: lifecycle.supersede(self.ledger, tx, old, new, expected_version=self.expected_version),
         )
 
-    def open_conflicts(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
-        """Pairs of which the newer memory may outdate the older, and which are not resolved yet; newest first."""
-        intake.check_limit(limit, offset)
-        audience = self.audience(Filter())
-        return settle.open_conflicts(self.records, audience, now=self.now(), limit=limit, offset=offset)
-
     def look_for_owed(self) -> None:
         """Note for this call's reply which memories were compared after their client was told that they were not."""
         if self.notices is not None:
@@ -525,52 +510,6 @@ class Engine:
         except StorageError:  # the answer itself does not fail because nothing can be written now
             return ()
 
-    def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
-        return settle.doubts(self.records, self.audience(Filter()), memories, now=self.now())
-
-    def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
-        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
-
-        :raises NotFound: if it was not proposed
-        """
-        expected = self.expected_version
-        return self.transact(
-            tuple[Memory, Memory],
-            lambda tx: settle.settle(self.ledger, tx, old=old, new=new, keep=keep, expected_version=expected),
-        )
-
-    def relate(self, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
-        """Say how an older and a newer memory relate, whether or not that was proposed. Saying it twice is fine."""
-        expected = self.expected_version
-        return self.transact(
-            tuple[Memory, Memory],
-            lambda tx: settle.relate(self.ledger, tx, old=old, new=new, relation=relation, expected_version=expected),
-        )
-
-    def reopen(self, *, old: str, new: str) -> tuple[Memory, Memory]:
-        """Take back what was said about such a pair: the conflict is open again."""
-        expected = self.expected_version
-        return self.transact(
-            tuple[Memory, Memory],
-            lambda tx: settle.reopen(self.ledger, tx, old=old, new=new, expected_version=expected),
-        )
-
-    def same_as(self, *ids: str) -> dict[str, list[str]]:
-        """Of these memories those that say word for word what others say; the ids of those that the caller may see."""
-        found = [
-            one for one in self.records.get(ids, access.audience_anywhere(self.caller)) if one.state is State.ACTIVE
-        ]
-        same = {
-            one.id: intake.same_words(self.records, one, access.own_audience(self.caller, one), self.now())
-            for one in found
-        }
-        return {name: [other.id for other in others] for name, others in same.items() if others}
-
-    def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
-        """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
-        return duplicates.found(self.records, self.audience(Filter()), now=self.now())
-
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def search(self, query: Query | str, **options: Any) -> Hits:
@@ -583,37 +522,7 @@ class Engine:
     def brief(self, *, budget: int = 1_500) -> brief.Brief:
         """What to know when a session begins, within a budget of tokens: the current space, what is personal, decisions
         that are open, the last checkpoint, other spaces by name. Needs no model."""
-        return brief.written(self, budget=budget)
-
-    def suggestions(self) -> Sequence[Suggestion]:
-        """What this machine's hooks suggest to remember, newest first; it is in no search until accepted."""
-        return [] if self.parts.suggestions is None else self.parts.suggestions.all()
-
-    def accept_suggestion(self, id: str, text: str | None = None) -> Stored:
-        """Store what was suggested, in its own words or these; the suggestion is gone then.
-
-        :raises NotFound: if there is no such suggestion
-        """
-        one = self._take_suggestion(id)
-        try:
-            bound = self.bound_to(spaces=(one.space,), only=self.only)
-            return bound.store(text or one.text, kind=Kind(one.kind), source=Source.EXPLICIT)
-        except BaseException:
-            assert self.parts.suggestions is not None
-            self.parts.suggestions.put_back(one)
-            raise
-
-    def drop_suggestion(self, id: str) -> None:
-        """:raises NotFound: if there is no such suggestion"""
-        self._take_suggestion(id)
-
-    def _take_suggestion(self, id: str) -> Suggestion:
-        one = None if self.parts.suggestions is None else self.parts.suggestions.take(id)
-        if one is None:
-            raise NotFound(
-                f"No suggestion {id!r}.", hint="`scrubjay suggestions` lists them; after 30 days they are gone."
-            )
-        return one
+        return brief.write_brief(self, budget=budget)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; soft-deleted ones only if asked for.
@@ -652,7 +561,9 @@ class Engine:
         self.look_at_folders()
         audience, now = self.audience(wanted), self.now()
         question = cursors.question(self, wanted, order, descending)
-        after = None if cursor is None else cursors.read(cursor, key=self.signing_key(), question=question)
+        after = (
+            None if cursor is None else cursors.read(cursor, key=cursors.signing_key(self.records), question=question)
+        )
         memories = self.records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
@@ -784,86 +695,6 @@ class Engine:
 
     # --- spaces, transfer, health ------------------------------------------------------------------------------------
 
-    def list_spaces(self) -> Sequence[Space]:
-        """The spaces that the caller may use, with how many memories of each it sees."""
-        granted = [space for space in self.records.spaces.list() if access.granted(self.caller, space.name)]
-        return self._with_counts(self.records, granted)
-
-    def has_space(self, name: str) -> bool:
-        """Whether there is a space of this name; one that was not granted is not there for the caller."""
-        return access.granted(self.caller, name) and self.records.spaces.has(name)
-
-    def check_spaces(self, names: Iterable[str]) -> None:
-        """For callers who must not make a space by misspelling one: storing into one that is not there makes it.
-
-        :raises SpaceNotFound: if there is none of that name. One that was not granted looks empty, there or not.
-        """
-        for name in names:
-            if access.granted(self.caller, name) and name not in self.spaces:
-                self.check_there(self.records, name)
-
-    def check_there(self, reads: Reads, name: str) -> None:
-        filed = self.registry is not None and name in self.registry.stores()
-        if not filed and not reads.spaces.has(name):
-            hint = f"Create it first: `scrubjay spaces create {name}`."
-            raise SpaceNotFound(f"No space {name}.", hint=hint, space=name)
-
-    def create_space(self, name: str, *, description: str | None = None) -> bool:
-        """Make a space; False if it was there already."""
-        access.check_store(self.caller, intake.check_space(name))
-        return self.transact(bool, lambda tx: tx.spaces.create(name, at=self.now(), description=description))
-
-    def space(self, name: str) -> Space:
-        """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
-        return self._space(self.records, name)
-
-    def _space(self, reads: Reads, name: str) -> Space:
-        access.check_granted(self.caller, name)
-        found = next((space for space in reads.spaces.list() if space.name == name), None)
-        if found is None:
-            raise SpaceNotFound(f"No space {name[:100]!r}.", hint="Create it first.")
-        [counted] = self._with_counts(reads, [found])
-        return counted
-
-    def _with_counts(self, reads: Reads, spaces: Sequence[Space]) -> Sequence[Space]:
-        audience = access.audience_in(self.caller, [space.name for space in spaces])
-        known = reads.statistics.space_counts(audience, now=self.now())
-        counts = [known.get(space.name, SpaceCounts()) for space in spaces]
-        return [
-            replace(space, memories=count.active, superseded=count.superseded)
-            for space, count in zip(spaces, counts, strict=True)
-        ]
-
-    def describe_space(self, name: str, *, title: str | None = None, description: str | None = None) -> Space:
-        """Change what people read of a space; what is not given stays."""
-        access.check_store(self.caller, name)
-        for field, text in (("title", title), ("description", description)):
-            if text is not None:
-                intake.check_text(text, field, maximum=intake.MAX_METADATA)
-
-        def write(tx: Transaction) -> Space:
-            known = self._space(tx, name)
-            tx.spaces.describe(name, title=title or known.title, description=description or known.description)
-            return self._space(tx, name)
-
-        return self.transact(Space, write)
-
-    def drop_space(self, name: str) -> Space:
-        """Put an empty space away, its conversations with it; storing into it brings it back.
-
-        :raises Conflict: if it holds memories, or is the default one
-        """
-        access.check_owns(self.caller, name)
-        if name == DEFAULT_SPACE:
-            raise Conflict("The default space always exists.")
-
-        def write(tx: Transaction) -> Space:
-            known = self._space(tx, name)
-            tx.spaces.drop(name, at=self.now())
-            return known
-
-        return self.transact(Space, write)
-
     def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
         """Who was handed a memory and when, newest first: for when it turns out poisoned or wrong.
 
@@ -872,115 +703,6 @@ class Engine:
         memory = self.get(id, deleted=True)
         access.check_owns(self.caller, memory.space)
         return self.records.history.recalls(memory.id, limit=limit)
-
-    def export(self) -> Iterator[dict[str, Any]]:
-        """Every memory of this engine's spaces as plain JSON objects, oldest first."""
-
-        def linked(ids: Sequence[str]) -> Sequence[Link]:
-            return self.ledger.links_seen(self.records, ids)
-
-        here = access.audience_in(self.caller, self.spaces)  # as an import puts all of it into one space
-        return transfer.exported(self.records, here, self.now(), self.with_texts, linked)
-
-    def import_from(
-        self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
-    ) -> transfer.Imported:
-        """Take in what `export` gave, or a list made by hand, each line once: a line is already here if its id is or,
-        without an id, if a memory of its user has its text, at its time if it names one."""
-        result = transfer.imported(self, lines, progress)
-        self.parts.backlog.wake()
-        self.parts.indexer.finish()
-        return result
-
-    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None, caller: Caller | None = None) -> Memory:
-        """A memory from named fields as it would be stored, with an id of its own or a given one."""
-        return intake.admit(self, intake.new_memory(fields, {}), id=id, caller=caller)
-
-    def known_ids(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that are taken, whoever may see them."""
-        return {memory.id for memory in self.records.get(ids, access.EVERYTHING)} if ids else set()
-
-    def spaces_of(self, ids: Sequence[str]) -> set[str]:
-        """Where memories with these ids are, whoever may see them: for whoever owns the machine."""
-        return {memory.space for memory in self.records.get(ids, access.EVERYTHING)}
-
-    def add_all(
-        self,
-        memories: Sequence[Memory],
-        links: Sequence[Link] = (),
-        *,
-        texts: Sequence[TextVectors] | None = None,
-        check: Callable[[Transaction], None] | None = None,
-    ) -> int:
-        """Write complete memories and the links between known ones in one transaction; how many links there were.
-
-        Links that reach what the caller may not see or not change are left out.
-        `texts` are the memories' vectors, where they are made already; `check` may refuse before anything is written.
-        """
-        texts = embedding.embed_at_leisure(self, memories) if texts is None else texts
-        with self.records.writing() as tx:
-            if check is not None:
-                check(tx)
-            self._add(tx, memories, texts, imported=True)
-            ends = {end for link in links for end in (link.source, link.target)}
-            seen = tx.get(sorted(ends), access.audience_anywhere(self.caller))
-            known = {memory.id for memory in seen if access.may_change(self.caller, memory)}
-            kept = [link for link in links if {link.source, link.target} <= known]
-            for link in kept:
-                tx.history.relate(replace(link, **tx.clock.stamp(self.now())))
-            for memory in tx.get(supersession.ends_of(kept), supersession.PLAIN):
-                supersession.settle(tx, memory)
-            for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
-                self.ledger.record(tx, memory, "linked")
-        self.write_files(patient=True)
-        return len(kept)
-
-    def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
-        """Copy the whole store, every space of it, to a new file; others may write meanwhile.
-
-        :raises Conflict: if there is something already
-        """
-        return self.records.backup(path, progress=progress)
-
-    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> reembedding.Reembedded:
-        """Let this engine's model take over: every vector is rebuilt. Resumes where it was interrupted.
-
-        :raises Locked: if another process is embedding
-        """
-        return reembedding.Reembedding(self).run(progress)
-
-    @property
-    def archive_trouble(self) -> str | None:
-        """What keeps archived memories from being read, as a running server last saw it; None if nothing does."""
-        return None if self.parts.archive is None else self.parts.archive.trouble
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether the store is the target of a copy that is not finished."""
-        return self.records.unfinished
-
-    @property
-    def damaged(self) -> bool:
-        """Whether damage was found since the memory was opened; then it is not written any more."""
-        return self.records.damaged
-
-    def check(self, *, deep: bool = False) -> Checkup:
-        """Look for damage; writes nothing."""
-        return self.records.check(deep=deep)
-
-    def rebuild(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
-        """Rebuild the word index, missing vectors (of every model) and the vector index.
-
-        `progress` is told what is being made, and how much of it is done, or that it waits (`WAITING`); it must not use
-        the store meanwhile.
-
-        :raises StorageBusy: if another process is embedding and does not stop
-        """
-        words, vectors, further, index = (progress and partial(progress, name) for name in REBUILT)
-        self.records.rebuild(progress=words)
-        self.parts.backlog.finish(vectors, progress and partial(progress, WAITING, 0, None))
-        self.parts.backlog.finish_further(further)
-        self.parts.indexer.finish(index)
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -34,7 +34,7 @@ class Reminder:
     memories: tuple[Memory, ...] = ()
 
 
-def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: int = BUDGET) -> Reminder:
+def remind(engine: Engine, prompt: str, *, words_only: bool = False, budget: int = BUDGET) -> Reminder:
     """What the caller may see in its spaces that answers this, as much as the budget holds."""
     asked = prompt[:LONGEST]
     if not asked.strip():
@@ -44,7 +44,7 @@ def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: i
     if by_words and max((hit.score for hit in found), default=0.0) < SURE_BY_WORDS:
         return Reminder()
     strong = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]
-    doubts = engine.doubts(strong)
+    doubts = engine.conflicts.doubts(strong)
     newer = engine.records.get([*set(doubts.values())], engine.audience(Filter()))
     known = {memory.id: memory for memory in (*strong, *newer) if not memory.flags}
     room, now, lines, taken = budget - tokens_in(HEADING), engine.now(), [], []

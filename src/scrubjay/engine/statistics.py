@@ -6,17 +6,20 @@ small functions at the end are those sentences as arithmetic. Days and hours are
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from itertools import accumulate
+from typing import Any
 
 from scrubjay.engine import access
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, Totals
+from scrubjay.stores.promises.statistics import Activity, Group, Level, Of, Part, Totals
 from scrubjay.values.callers import Audience, Caller, Role
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Category, State
@@ -25,6 +28,7 @@ from scrubjay.values.search import Filter, Order
 MAX_POINTS = 1_000  # of a trend; the newest ones are shown
 MAX_RECALL_POINTS = 30  # each is counted by itself
 MOMENT = timedelta(milliseconds=1)  # the smallest step of a stored time
+LAST = datetime.max.replace(tzinfo=UTC)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 KEPT = (State.ACTIVE, State.ARCHIVED)  # neither outdated nor deleted
 SHOWN = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
@@ -62,6 +66,17 @@ class Count:
     archived: int
     deleted: int
     expired: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """What a list shows that is not filtered: neither superseded, archived, deleted nor expired."""
+
+    total: int
+    superseded: int  # what a list of these shows
+    categories: Mapping[Category, int]  # largest first, none that is empty
+    levels: Mapping[Level, int]
+    growth: Sequence[TrendPoint] = ()  # the trend, if it was asked for: how many there were of what is current now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +150,7 @@ class Statistics:
     start: datetime
     end: datetime
     count: Count
+    current: Current
     storage_size: StorageSize
     category_distribution: Mapping[Category, int]  # largest first, none that is empty
     importance_distribution: Mapping[Level, int]
@@ -168,11 +184,13 @@ def statistics(records: Reads, caller: Caller, audience: Audience, query: StatsQ
     there_was = partial(records.statistics.activity, part, audience)
     activity = there_was(since=start, until=end)
     days = whole_days(start, end)
+    starts = [] if query.trends is None else steps(start, end, query.trends)
     return Statistics(
         exists=_exists(caller, query, totals),
         start=start,
         end=end,
         count=count(totals),
+        current=current(records, part, audience, starts, end, now=now),
         storage_size=storage_size(totals),
         category_distribution=dict(sorted(totals.categories.items(), key=lambda item: (-item[1], item[0]))),
         importance_distribution={level: totals.levels.get(level, 0) for level in Level},
@@ -182,10 +200,8 @@ def statistics(records: Reads, caller: Caller, audience: Audience, query: StatsQ
         consolidation_rate=consolidation_rate(activity, totals, days),
         deletion_rate=deletion_rate(activity, totals, days),
         health_score=health_score(totals),
-        memory_count=() if query.trends is None else trend(there_were, start, end, query.trends),
-        recall_count=()
-        if query.trends is None
-        else recalls(there_was, steps(start, end, query.trends)[-MAX_RECALL_POINTS:], end),
+        memory_count=trend(there_were, starts, end),
+        recall_count=recalls(there_was, starts[-MAX_RECALL_POINTS:], end),
         recall_hours=recall_hours(activity),
     )
 
@@ -242,6 +258,35 @@ def count(totals: Totals) -> Count:
         deleted=states[State.DELETED] + states[State.PURGED],
         expired=totals.expired,
     )
+
+
+def current(
+    records: Reads, part: Part, audience: Audience, starts: Sequence[datetime], end: datetime, *, now: datetime
+) -> Current:
+    hours = 24 if all(start.hour == 0 for start in starts) else 1
+    groups = records.statistics.at_hand(part, audience, now=now, hours=hours)
+    found = [group for group in groups if not group.superseded]
+    categories, levels = _sums(found, "category"), _sums(found, "level")
+    created = sorted(_sums(found, "created").items())
+    counts = list(accumulate((number for _, number in created), initial=0))
+    ends = [*starts[1:], LAST if end >= now else end + MOMENT]
+    return Current(
+        total=counts[-1],
+        superseded=sum(group.memories for group in groups if group.superseded),
+        categories=dict(sorted(categories.items(), key=lambda item: (-item[1], item[0]))),
+        levels={level: levels[level] for level in Level},
+        growth=[
+            TrendPoint(at=at, value=counts[bisect_left(created, (until,))])
+            for at, until in zip(starts, ends, strict=False)
+        ],
+    )
+
+
+def _sums(groups: Iterable[Group], name: str) -> Counter[Any]:
+    sums: Counter[Any] = Counter()
+    for group in groups:
+        sums[getattr(group, name)] += group.memories
+    return sums
 
 
 def storage_size(totals: Totals) -> StorageSize:
@@ -338,12 +383,11 @@ def overall(factors: HealthFactors) -> float:
 
 
 def trend(
-    there_were: Callable[[Sequence[datetime]], Sequence[int]], start: datetime, end: datetime, granularity: Granularity
+    there_were: Callable[[Sequence[datetime]], Sequence[int]], starts: Sequence[datetime], end: datetime
 ) -> Sequence[TrendPoint]:
     """How many memories there were at the end of each step."""
-    starts = steps(start, end, granularity)
     values = there_were([*starts[1:], end + MOMENT])
-    return tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, values, strict=True))
+    return tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, values, strict=False))
 
 
 def recalls(there_was: Callable[..., Activity], starts: Sequence[datetime], end: datetime) -> Sequence[TrendPoint]:
@@ -351,7 +395,7 @@ def recalls(there_was: Callable[..., Activity], starts: Sequence[datetime], end:
     ends = [*(begun - MOMENT for begun in starts[1:]), end]
     return tuple(
         TrendPoint(at=since, value=sum(there_was(since=since, until=until).reads.values()))
-        for since, until in zip(starts, ends, strict=True)
+        for since, until in zip(starts, ends, strict=False)
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.cursors import pages
+from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
@@ -52,7 +53,78 @@ class Imported:
     without_vectors: int = 0  # of those stored: they wait for the model
 
 
-def exported(
+class Transfer:
+    """Memories that leave a store or come into it as a whole: exports, imports, copies."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """Every memory of this engine's spaces as plain JSON objects, oldest first."""
+
+        def linked(ids: Sequence[str]) -> Sequence[Link]:
+            return self._engine.ledger.links_seen(self._engine.records, ids)
+
+        here = access.audience_in(
+            self._engine.caller, self._engine.spaces
+        )  # as an import puts all of it into one space
+        return export_lines(self._engine.records, here, self._engine.now(), self._engine.with_texts, linked)
+
+    def import_from(
+        self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
+    ) -> Imported:
+        """Take in what `export` gave, or a list made by hand, each line once: a line is already here if its id is or,
+        without an id, if a memory of its user has its text, at its time if it names one."""
+        result = import_lines(self._engine, lines, progress)
+        self._engine.parts.backlog.wake()
+        self._engine.parts.indexer.finish()
+        return result
+
+    def build_memory(self, fields: Mapping[str, Any], *, id: str | None = None, caller: Caller | None = None) -> Memory:
+        """A memory from named fields as it would be stored, with an id of its own or a given one."""
+        return intake.admit(self._engine, intake.new_memory(fields, {}), id=id, caller=caller)
+
+    def known_ids(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that are taken, whoever may see them."""
+        return {memory.id for memory in self._engine.records.get(ids, access.EVERYTHING)} if ids else set()
+
+    def spaces_of(self, ids: Sequence[str]) -> set[str]:
+        """Where memories with these ids are, whoever may see them: for whoever owns the machine."""
+        return {memory.space for memory in self._engine.records.get(ids, access.EVERYTHING)}
+
+    def add_all(
+        self,
+        memories: Sequence[Memory],
+        links: Sequence[Link] = (),
+        *,
+        texts: Sequence[TextVectors] | None = None,
+        check: Callable[[Transaction], None] | None = None,
+    ) -> int:
+        """Write complete memories and the links between known ones in one transaction; how many links there were.
+
+        Links that reach what the caller may not see or not change are left out.
+        `texts` are the memories' vectors, where they are made already; `check` may refuse before anything is written.
+        """
+        texts = embedding.embed_at_leisure(self._engine, memories) if texts is None else texts
+        with self._engine.records.writing() as tx:
+            if check is not None:
+                check(tx)
+            self._engine._add(tx, memories, texts, imported=True)
+            ends = {end for link in links for end in (link.source, link.target)}
+            seen = tx.get(sorted(ends), access.audience_anywhere(self._engine.caller))
+            known = {memory.id for memory in seen if access.may_change(self._engine.caller, memory)}
+            kept = [link for link in links if {link.source, link.target} <= known]
+            for link in kept:
+                tx.history.relate(replace(link, **tx.clock.stamp(self._engine.now())))
+            for memory in tx.get(supersession.ends_of(kept), supersession.PLAIN):
+                supersession.settle(tx, memory)
+            for memory in tx.get(sorted({link.source for link in kept}), access.EVERYTHING):
+                self._engine.ledger.record(tx, memory, "linked")
+        self._engine.write_files(patient=True)
+        return len(kept)
+
+
+def export_lines(
     records: Store,
     audience: Audience,
     now: datetime,
@@ -79,7 +151,9 @@ def line_of(memory: Memory) -> dict[str, Any]:
     return {"type": "memory", **plain(memory, leave_out=LEFT_OUT)}
 
 
-def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None) -> Imported:
+def import_lines(
+    engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None
+) -> Imported:
     """Take lines in, a transaction per batch; what is already here is left alone, so a broken-off import goes on.
 
     :raises InvalidInput: naming the line; what came before it stays
@@ -94,7 +168,7 @@ def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Calla
             written = _add_unknown(engine, fresh, links, batch)
         except KeyboardInterrupt:
             # It may have come while the disk was waited for. Some may be here without us, so all are looked for.
-            if progress and fresh.keys() <= engine.known_ids([*fresh]) and not _new_links(engine, links):
+            if progress and fresh.keys() <= engine.transfer.known_ids([*fresh]) and not _new_links(engine, links):
                 progress(batch.last_line)
             raise
         result = Imported(
@@ -115,14 +189,14 @@ def _add_unknown(
     """Write these memories and take out of them those that are here already; how many links were written."""
 
     def check(tx: Transaction) -> None:
-        if repeated := _repeated(engine, tx, [memory for memory, _ in fresh.values()], batch.ids, batch.untimed):
+        if repeated := _find_repeated(engine, tx, [memory for memory, _ in fresh.values()], batch.ids, batch.untimed):
             raise BroughtMeanwhile(repeated)
 
     while True:
-        for known in engine.known_ids([one for one in fresh if one in batch.ids]):
+        for known in engine.transfer.known_ids([one for one in fresh if one in batch.ids]):
             fresh.pop(known, None)  # it has another id if it was found by its name: that is refused when written
         try:
-            return engine.add_all(
+            return engine.transfer.add_all(
                 [memory for memory, _ in fresh.values()],
                 links,
                 texts=[text for _, text in fresh.values()],
@@ -132,7 +206,7 @@ def _add_unknown(
             for repeated in brought.ids:
                 del fresh[repeated]
         except (Conflict, QuotaExceeded):
-            if fresh.keys().isdisjoint(engine.known_ids([one for one in fresh if one in batch.ids])):
+            if fresh.keys().isdisjoint(engine.transfer.known_ids([one for one in fresh if one in batch.ids])):
                 raise  # else another import has brought one since
 
 
@@ -143,7 +217,9 @@ class BroughtMeanwhile(Exception):
         self.ids = ids
 
 
-def _repeated(engine: Engine, reads: Reads, memories: Sequence[Memory], ids: Set[str], untimed: Set[str]) -> set[str]:
+def _find_repeated(
+    engine: Engine, reads: Reads, memories: Sequence[Memory], ids: Set[str], untimed: Set[str]
+) -> set[str]:
     """Those of these memories that came without an id and say what a memory that is here says, or one before them.
 
     Only memories that the caller may see count: the number of lines that were already here must not tell of others.
@@ -189,8 +265,8 @@ def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tup
     while batch := list(islice(numbered, size)):
         memories, links, ids, untimed = _read(engine, batch)
         read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids, untimed=untimed)
-        here = engine.known_ids([memory.id for memory in memories if memory.id in ids])
-        here |= _repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
+        here = engine.transfer.known_ids([memory.id for memory in memories if memory.id in ids])
+        here |= _find_repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
         yield [memory for memory in memories if memory.id not in here], read
 
 
@@ -248,7 +324,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memo
     for name, least in COUNTS.items():
         if name in given:
             intake.check_whole(given[name], name, least=least)
-    memory = engine.build_memory({**new, **context}, id=given.pop("id", None), caller=caller)
+    memory = engine.transfer.build_memory({**new, **context}, id=given.pop("id", None), caller=caller)
     given.pop("space", None)  # an import goes where the engine writes
     if caller.role is not Role.OWNER:
         given = {name: value for name, value in given.items() if name not in VOUCHED}

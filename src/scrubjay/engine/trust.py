@@ -53,7 +53,7 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
         clean = without_secrets(memory, found)
         if found:
             if secrets is Policy.REFUSE:
-                raise refused(*found)
+                raise refusal(*found)
             memory = _without_their_traces(clean, found) if secrets is Policy.MASK else memory
             flags.append(SECRET)
     if instructions is not Policy.OFF and reads_like_instructions(
@@ -67,7 +67,7 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))
 
 
-def refused(*found: tuple[str, str]) -> Unprocessable:
+def refusal(*found: tuple[str, str]) -> Unprocessable:
     kind, _ = min(found)
     return Unprocessable(f"The text contains what looks like {kind}.", hint="Store it without the secret.")
 
@@ -167,11 +167,11 @@ def checked_text(text: str, secrets: Policy) -> str:
     found = set[tuple[str, str]]()
     clean = without_secrets(text, found)
     if found and secrets is Policy.REFUSE:
-        raise refused(*found)
+        raise refusal(*found)
     return clean
 
 
-def guarded(records: Store, secrets: Policy) -> Store:
+def guard_store(records: Store, secrets: Policy) -> Store:
     """The store, with every text that is given to it checked, as the policy says; reads ask for what was written."""
     return cast("Store", _GuardedStore(records, secrets))
 
@@ -209,7 +209,7 @@ class _Guarded:
         if self._secrets is Policy.REFUSE and self._tx is None:
             return value
         if (self._secrets is Policy.REFUSE and method not in UNANSWERED) or (method, parameter) == ("create", "name"):
-            raise refused(*found)
+            raise refusal(*found)
         if isinstance(clean, Memory) and SECRET not in clean.flags:
             return replace(clean, flags=(*clean.flags, SECRET))
         return clean

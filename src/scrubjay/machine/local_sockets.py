@@ -37,7 +37,7 @@ def sockets(home: Path) -> list[Path]:
     return [home / "run" / name for _, _, name in sorted(found, reverse=True)]
 
 
-def connected(path: Path, seconds: float) -> socket.socket:
+def connect_to(path: Path, seconds: float) -> socket.socket:
     """A line to the process that listens there.
 
     :raises ConnectionRefusedError: if none does; its socket is removed
@@ -58,16 +58,16 @@ def connected(path: Path, seconds: float) -> socket.socket:
     return line
 
 
-def exchanged(path: Path, question: dict[str, Any], seconds: float) -> dict[str, Any]:
+def exchange(path: Path, question: dict[str, Any], seconds: float) -> dict[str, Any]:
     """What the process that listens there answers.
 
     :raises OSError: if it does not answer in time
     :raises ValueError: if it answers anything else
     """
     until = time.monotonic() + seconds
-    with connected(path, seconds) as line:
+    with connect_to(path, seconds) as line:
         line.sendall(json.dumps(question).encode() + b"\n")
-        reply = json.loads(received(line, until))
+        reply = json.loads(receive_line(line, until))
     if not isinstance(reply, dict):
         raise ValueError("not an answer")
     return reply
@@ -77,7 +77,7 @@ def remove_dead(home: Path) -> None:
     """Remove the sockets of processes that were killed; a new process may have the number of one of them."""
     for path in sockets(home):
         with suppress(OSError):
-            connected(path, 0.0).close()  # without waiting: who listens is alive, even where many wait
+            connect_to(path, 0.0).close()  # without waiting: who listens is alive, even where many wait
     for begun in (home / "run").glob(f"*{BEGUN}"):
         with suppress(OSError, ValueError):
             if is_gone(int(begun.stem)):  # it was killed before it listened
@@ -106,7 +106,7 @@ def caller(line: socket.socket) -> int:
     return int(process)
 
 
-def received(line: socket.socket, until: float) -> bytes:
+def receive_line(line: socket.socket, until: float) -> bytes:
     """What the other side sends until the end of a line, all of it by then.
 
     :raises OSError: if there is no more, or not in time

@@ -39,9 +39,9 @@ def denied_words(text: str) -> list[str]:
     return words[place - 1 if has_none else place + 1 :]
 
 
-def denied(text: str) -> tuple[str, ...]:
+def denied_stems(text: str) -> tuple[str, ...]:
     """The stems of what the first clause of a text denies."""
-    return named(denied_words(text))
+    return stems_of_things(denied_words(text))
 
 
 def denies_another_thing(denying: str, affirming: str) -> bool:
@@ -51,13 +51,15 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
     Where one tells of a change ("no longer", "again"), only what follows the verb counts.
     """
     words, others, told = first_clause(denying), first_clause(affirming), denied_words(denying)
-    what, said = named(told), named(others)
+    what, said = stems_of_things(told), stems_of_things(others)
     plain = TURNS.isdisjoint([*words, *others])
     for place, word in enumerate(told):
-        if not (root := named([word])):
+        if not (root := stems_of_things([word])):
             continue
         instead = said[said.index(root[0]) + 1 :][:1] if root[0] in said else ()
-        beside = named(told[place + 1 :])[:1] + (named(told[place - 1 : place]) if place > 1 else ())
+        beside = stems_of_things(told[place + 1 :])[:1] + (
+            stems_of_things(told[place - 1 : place]) if place > 1 else ()
+        )
         if instead and instead[0] not in what and not set(beside) <= set(said):
             return True
         if not plain:
@@ -68,22 +70,24 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
 def is_something(words: Sequence[str]) -> tuple[str, ...]:
     """The stems of what a clause says, or denies, that it is something; empty if its verb is another."""
     place = next((place for place, word in enumerate(words) if word in BEING), 0)
-    return named(words[:place])
+    return stems_of_things(words[:place])
 
 
 def denies_just_that(denying: str, affirming: str) -> bool:
     """Whether a text denies exactly what the other says."""
-    said = set(named(first_clause(affirming)))
-    return bool(denied(denying)) and set(denied(denying)) <= said <= set(named(first_clause(denying)))
+    said = set(stems_of_things(first_clause(affirming)))
+    return bool(denied_stems(denying)) and set(denied_stems(denying)) <= said <= set(
+        stems_of_things(first_clause(denying))
+    )
 
 
 def affirms_what_is_denied(affirming: str, denying: str) -> bool:
     """Whether a text says all that the other denies: "was diagnosed with a peanut allergy" after "is not allergic to
     peanuts"."""
-    what = set(denied(denying))
-    return bool(what) and what <= set(named(first_clause(affirming)))
+    what = set(denied_stems(denying))
+    return bool(what) and what <= set(stems_of_things(first_clause(affirming)))
 
 
-def named(words: Iterable[str]) -> tuple[str, ...]:
+def stems_of_things(words: Iterable[str]) -> tuple[str, ...]:
     """The stems of the words that may name what is denied or said."""
     return stems(word for word in words if word not in EMPTY and not denies(word))

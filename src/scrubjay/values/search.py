@@ -205,6 +205,18 @@ class Hits:
         """The hits that may answer the question."""
         return tuple(hit for hit in self.hits if hit.verdict is not Verdict.NONE)
 
+    def worth_reading(self, doubts: Mapping[str, str], few: int = 3) -> tuple[Hit, ...]:
+        """The strong hits, with what the ranking put before them and both sides of an unsettled pair; without a strong
+        one the first few weak ones, and where nothing answers the nearest few. `doubts`: by the id of a memory, the
+        newer one that may outdate it."""
+        strong = [place for place, hit in enumerate(self.hits) if hit.verdict is Verdict.STRONG]
+        if not strong:
+            return tuple(hit for hit in self.answers or self.hits if not hit.memory.flags)[:few]
+        first, rest = self.hits[: strong[-1] + 1], self.hits[strong[-1] + 1 :]
+        known = {hit.memory.id for hit in first}
+        paired = {old for old, new in doubts.items() if new in known} | {doubts[old] for old in known & doubts.keys()}
+        return (*first, *(hit for hit in rest if hit.memory.id in paired))
+
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 

@@ -10,7 +10,7 @@ import pytest
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.promises.memories import OWN_MODEL, Store
-from scrubjay.stores.promises.statistics import SpaceCounts
+from scrubjay.stores.promises.statistics import Part, SpaceCounts
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.memory import AT_HAND, AccessLevel, Context, Kind, LinkKind, Memory, Status
 from scrubjay.values.search import Filter
@@ -129,6 +129,9 @@ class SpacesContract:
                     counts = counted.get(space, SpaceCounts())
                     assert counts.active == len([memory for memory in seen if memory.space == space])
                     assert counts.active + counts.superseded == len([one for one in both if one.space == space])
+                groups = store.statistics.at_hand(Part(), audience, now=at, hours=24)
+                assert sum(one.memories for one in groups if not one.superseded) == len(seen)
+                assert sum(one.memories for one in groups) == len(both)
 
     def test_facts_are_remembered_and_replaced(self, store: Store, reopen: Reopen) -> None:
         for value in ("one", "two"):
@@ -202,7 +205,7 @@ class SpacesContract:
 
         assert [space.name for space in store.spaces.list()] == ["default"]
         assert not store.spaces.has("work")
-        assert store.conversations.spaces_of("c1") == []
+        assert store.conversations.transfer.spaces_of("c1") == []
         with store.writing() as tx:
             assert tx.spaces.create("work", at=later(1))
             assert not tx.spaces.create("work", at=later(1))
@@ -261,6 +264,8 @@ class SpacesContract:
         assert store.history.open_conflicts(EVERYTHING, now=NOW, limit=9) == [conflict]
         assert store.history.open_conflicts(NOTHING, now=NOW, limit=9) == []
         assert store.history.open_conflicts(EVERYTHING, now=NOW, limit=9, offset=1) == []
+        assert store.history.count_open_conflicts(EVERYTHING, now=NOW) == 1
+        assert store.history.count_open_conflicts(NOTHING, now=NOW) == 0
 
     def test_open_conflicts_with_what_one_may_not_see_are_not_shown(self, store: Store) -> None:
         mine, hers = put_all(store, [some(), some(access_level=AccessLevel.PRIVATE, context=Context(user_id="ann"))])

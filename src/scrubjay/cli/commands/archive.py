@@ -109,7 +109,7 @@ def archive(
         if undo:
             done = cold.restore(ids, reason=reason)
             show_restored(done, session)
-            tell_same(engine.same_as(*(one.memory for one in done.memories)), session)
+            tell_same(engine.conflicts.same_as(*(one.memory for one in done.memories)), session)
             if done.left_away:
                 raise SystemExit(FAILED)
         elif ids:

@@ -47,7 +47,7 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
 
     wanted = ActFilter(**filters, spaces=frozenset(spaces) or None)
     with session.engine(meaning=False) as engine:
-        engine.check_spaces(spaces)
+        engine.known_spaces.check(spaces)
         if wanted.memory is not None:
             wanted = replace(wanted, memory=meant(engine, wanted.memory, session))
         acts = engine.callers.audit(wanted, limit=limit)

@@ -33,7 +33,7 @@ def backup(session: Session, file: str) -> None:
         session.engine(meaning=False) as engine,
         progress("Copying", shown=not session.as_json, total=None) as report,
     ):
-        checkup = engine.backup(Path(file), progress=report)
+        checkup = engine.upkeep.backup(Path(file), progress=report)
     size = os.path.getsize(file)
     if session.as_json:
         print_json({"file": os.path.abspath(file), "memories": checkup.memories, "bytes": size})

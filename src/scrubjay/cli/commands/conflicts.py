@@ -82,7 +82,7 @@ def conflicts(
         raise click.UsageError("Give one of --supersede, --keep, --same, --undo, or --group together with --as.")
     with session.engine(meaning=False, known_space=True) as engine:
         if undo:
-            old, new = engine.reopen(old=meant(engine, undo[0], session), new=meant(engine, undo[1], session))
+            old, new = engine.conflicts.reopen(old=meant(engine, undo[0], session), new=meant(engine, undo[1], session))
             show(
                 {"old": old.id, "new": new.id, "settled": None},
                 f"{old.id} and {new.id} are no longer settled.",
@@ -95,25 +95,25 @@ def conflicts(
             first, second = pairs[given[0]] or ("", "")
             settle_pair(engine, (meant(engine, first, session), meant(engine, second, session)), KEYS[answer], session)
         else:
-            show_open(engine, engine.open_conflicts(limit=limit), session, ask=not plain)
+            show_open(engine, engine.conflicts.list(limit=limit), session, ask=not plain)
 
 
 def settle_pair(engine: Engine, pair: tuple[str, str], relation: Relation, session: Session) -> None:
     if relation is Relation.SAME:
-        old, new = engine.relate(old=pair[0], new=pair[1], relation=relation)
+        old, new = engine.conflicts.relate(old=pair[0], new=pair[1], relation=relation)
     else:
-        old, new = engine.settle(old=pair[0], new=pair[1], keep=relation is Relation.BOTH_TRUE)
+        old, new = engine.conflicts.settle(old=pair[0], new=pair[1], keep=relation is Relation.BOTH_TRUE)
     said = "Both are kept." if relation is Relation.BOTH_TRUE else SAID[relation].format(old=old.id, new=new.id)
     show({"old": old.id, "new": new.id, "settled": SETTLED[relation]}, safe(said), session)
 
 
 def settle_group(engine: Engine, new: str, relation: Relation, session: Session) -> None:
     """Everything that one memory may outdate."""
-    found = [one for one in engine.open_conflicts(limit=MAX_LIMIT) if one.new.id == new]
+    found = [one for one in engine.conflicts.list(limit=MAX_LIMIT) if one.new.id == new]
     if not found:
         raise NotFound(f"{new} is in no open conflict as the newer memory.", hint="`scrubjay conflicts` lists them.")
     for one in found:
-        engine.relate(old=one.old.id, new=new, relation=relation)
+        engine.conflicts.relate(old=one.old.id, new=new, relation=relation)
     done = [{"old": one.old.id, "new": new, "settled": SETTLED[relation]} for one in found]
     show(done, f"{counted(len(done), 'conflict', 'conflicts')} of {safe(new)} settled: {SETTLED[relation]}.", session)
 
@@ -152,12 +152,12 @@ def review(engine: Engine, found: Sequence[OpenConflict]) -> None:
         if answer == "u" and done:
             back, _ = done[-1]
             while done and done[-1][0] == back:
-                engine.reopen(old=done[-1][1].old.id, new=done.pop()[1].new.id)
+                engine.conflicts.reopen(old=done[-1][1].old.id, new=done.pop()[1].new.id)
             place = back
         elif answer.lower() in KEYS:
             for other in group if answer.isupper() else [one]:
                 try:
-                    engine.relate(old=other.old.id, new=other.new.id, relation=KEYS[answer.lower()])
+                    engine.conflicts.relate(old=other.old.id, new=other.new.id, relation=KEYS[answer.lower()])
                     done.append((place, other))
                     click.echo(SAID[KEYS[answer.lower()]].format(old=other.old.id, new=other.new.id))
                 except Error as error:  # it may have been forgotten meanwhile

@@ -30,11 +30,11 @@ from scrubjay.embedders.lending import lenders_of
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
 from scrubjay.engine.conflicts.duplicates import beside, same_said
-from scrubjay.engine.engine import WAITING
 from scrubjay.engine.files.two_way import is_away
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.store.models import models_of
 from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead
+from scrubjay.engine.upkeep.tasks import WAITING
 from scrubjay.errors import Error
 from scrubjay.folders.folder import Folder
 from scrubjay.machine.paths import SQLITE
@@ -240,7 +240,7 @@ def rebuilt(session: Session) -> Iterator[Finding]:
     note("Rebuilding words and vectors …", session)
     try:
         with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
-            engine.rebuild(lambda what, done, total: report(done, total, title=titled(what)))
+            engine.upkeep.rebuild(lambda what, done, total: report(done, total, title=titled(what)))
     except Error as error:
         damaged = error.code == "storage_damaged"
         yield Finding(PROBLEM, "rebuild", error.message, error.hint or (RESCUE if damaged else f"Then: {REBUILD}"))

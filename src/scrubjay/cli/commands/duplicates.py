@@ -32,7 +32,7 @@ def duplicates(session: Session, /, *, limit: int) -> None:
     older.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        found = list(islice(engine.duplicates(), limit))
+        found = list(islice(engine.conflicts.duplicates(), limit))
         remember_list([memory.id for one in found for memory in (one.older, one.newer)], session)
         if session.as_json:
             print_json([{"newer": one.newer, "older": one.older, "cosine": one.cosine} for one in found])

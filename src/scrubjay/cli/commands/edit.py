@@ -36,7 +36,7 @@ def edit(session: Session, id: str, reason: str | None) -> None:
     try:
         with session.engine() as engine:
             changed = engine.revise(memory.id, reason=reason, expected_version=memory.version, content=content).memory
-            same = engine.same_as(changed.id)
+            same = engine.conflicts.same_as(changed.id)
     except Exception:
         tell_unsaved(content)
         raise

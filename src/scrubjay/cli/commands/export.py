@@ -57,7 +57,7 @@ def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
         here = engine.bound_to(only=True)
         total = here.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
         with progress("Exporting", shown=not session.as_json, total=total, unit="memories") as report:
-            for line in engine.export():
+            for line in engine.transfer.export():
                 write(as_line(line))
                 counts[line["type"]] += 1
                 report(counts["memory"], None)

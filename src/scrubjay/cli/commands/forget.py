@@ -77,7 +77,7 @@ def forget(
                 done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason).memory)
             except NotFound:
                 missing.append(one)
-        same = engine.same_as(*(memory.id for memory in done)) if undo else {}
+        same = engine.conflicts.same_as(*(memory.id for memory in done)) if undo else {}
     if session.as_json:
         print_json(done)
     for memory in () if session.as_json else done:

@@ -38,7 +38,7 @@ def history(session: Session, id: str, restore: int | None) -> None:
         named = meant(engine, id, session)
         memory = engine.get(named, deleted=True) if restore is None else engine.restore_version(named, restore)
         former, phrases = engine.history(memory.id), engine.former_phrases(memory.id)
-        same = {} if restore is None else engine.same_as(memory.id)
+        same = {} if restore is None else engine.conflicts.same_as(memory.id)
     if session.as_json:
         print_json({"current": memory, "former": list(former), "phrases": list(phrases)})
     elif restore is not None:

@@ -74,8 +74,10 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
                 unit="lines",
                 embedding=lambda: engine.parts.embedding.busy_seconds,
             ) as report:
-                result = engine.import_from(reader.lines(), progress=advance)
-            elsewhere = sorted(engine.spaces_of(reader.ids) - {engine.spaces[0]}) if result.already_here else []
+                result = engine.transfer.import_from(reader.lines(), progress=advance)
+            elsewhere = (
+                sorted(engine.transfer.spaces_of(reader.ids) - {engine.spaces[0]}) if result.already_here else []
+            )
             wanted = now and engine.parts.embedding.embedder is not None
             beyond = 1 < from_line > reader.number
             missing = why_without_vectors(engine) if wanted and result.without_vectors else ""

@@ -75,7 +75,7 @@ def list_(
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            doubts = engine.doubts(page.memories)
+            doubts = engine.conflicts.doubts(page.memories)
             rows = [(*row(memory, doubts.get(memory.id)), *elsewhere(engine, memory)) for memory in page]
             print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):

@@ -26,7 +26,7 @@ def reembed(session: Session) -> None:
     interrupted, run it again: it resumes where it stopped.
     """
     with session.engine() as engine, progress("Embedding", shown=not session.as_json, unit="memories") as report:
-        result = engine.reembed(progress=report)
+        result = engine.upkeep.reembed(progress=report)
     if session.as_json:
         print_json(
             {

@@ -91,7 +91,7 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            doubts = engine.doubts([hit.memory for hit in found])
+            doubts = engine.conflicts.doubts([hit.memory for hit in found])
             rows = [
                 (*row(hit, asked.joined, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found
             ]

@@ -32,7 +32,7 @@ def spaces() -> None:
 def list_spaces(session: Session) -> None:
     """List spaces and how many memories each has."""
     with session.engine(meaning=False) as engine:
-        found = engine.list_spaces()
+        found = engine.known_spaces.list()
     rows = [(one.name, f"{one.memories:,}", one.created_at, one.description or "") for one in found]
     show_table(list(found), ("space", "memories", "created", "description"), rows, session)
 
@@ -47,7 +47,7 @@ def create(session: Session, name: str, description: str | None) -> None:
     Storing a memory in a space also creates it.
     """
     with session.engine(meaning=False) as engine:
-        new = engine.create_space(name, description=description)
+        new = engine.known_spaces.create(name, description=description)
     if session.as_json:
         print_json({"space": name, "created": new})
     elif new:

@@ -45,9 +45,10 @@ def stats(session: Session, everywhere: bool) -> None:
 
 def facts(found: Statistics) -> Iterator[tuple[str, Cell]]:
     count, size, used, growth = found.count, found.storage_size, found.access_patterns, found.growth_rate
-    rest = {"archived": count.archived, "forgotten": count.deleted, "expired": count.expired}
+    rest = {"superseded": found.current.superseded, "archived": count.archived}
+    rest |= {"forgotten": found.deletion_rate.soft_deletes, "expired": count.expired}
     more = "".join(f", {number:,} {name}" for name, number in rest.items() if number)
-    yield "memories", f"{count.active:,}{more}"
+    yield "memories", f"{found.current.total:,}{more}"
     yield "since", found.start
     yield "growth", f"{growth.memories_per_day:g} a day, {growth.trend}"
     yield "size", f"{size.total_bytes / 1e3:,.0f} kB, of which vectors {size.embeddings_bytes / 1e3:,.0f} kB"
@@ -58,6 +59,6 @@ def facts(found: Statistics) -> Iterator[tuple[str, Cell]]:
     if used.most_accessed_memory_id is not None:
         yield "most found", f"{used.most_accessed_memory_id} ({counted(used.most_accessed_count, 'time', 'times')})"
     yield "health", f"{found.health_score.overall:.0%}"
-    largest = max(found.category_distribution.values(), default=1)
-    for category, number in found.category_distribution.items():
+    largest = max(found.current.categories.values(), default=1)
+    for category, number in found.current.categories.items():
         yield str(category), f"{'▇' * max(1, round(BARS * number / largest))} {number:,}"

@@ -31,13 +31,13 @@ def suggestions(session: Session, accept: tuple[str, ...], drop: tuple[str, ...]
     """
     with session.engine(meaning=bool(accept)) as engine:
         if accept or drop:
-            stored = [engine.accept_suggestion(one).memory for one in accept]
+            stored = [engine.suggestions.accept(one).memory for one in accept]
             for one in drop:
-                engine.drop_suggestion(one)
+                engine.suggestions.drop(one)
             done = {"stored": stored, "dropped": list(drop)}
             said = [f"Stored {memory.id} in {memory.space}." for memory in stored] + [f"Dropped {one}." for one in drop]
             return show_note(done, " ".join(said), session)
-        found = engine.suggestions()
+        found = engine.suggestions.list()
     if found or session.as_json:
         rows = [(it.id, when(datetime.fromtimestamp(it.at, UTC)), it.kind, it.space, it.text) for it in found]
         return show_table(found, ("id", "when", "kind", "space", "text"), rows, session)

@@ -35,7 +35,7 @@ def undo(session: Session, id: str) -> None:
         return undo_bulk(session, id)
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
         done = engine.curation.undo(meant(engine, id, session))
-        same = engine.same_as(done.memory.id)
+        same = engine.conflicts.same_as(done.memory.id)
     value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
     show(value, safe(sentence(done)), session)
     tell_same(same, session)

@@ -81,7 +81,7 @@ def update(
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
     with session.engine(meaning="content" in fields or "also" in fields, known_space=True) as engine:
         memory = engine.revise(meant(engine, id, session), tag_change=retag, reason=reason, **fields).memory
-        same = engine.same_as(memory.id) if content is not None else {}
+        same = engine.conflicts.same_as(memory.id) if content is not None else {}
     show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)
     tell_flags(memory, session)
     tell_same(same, session)

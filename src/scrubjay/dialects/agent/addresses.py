@@ -29,13 +29,13 @@ TEMPLATES = (
 )
 
 
-def listed(engine: Engine) -> list[Resource]:
+def list_resources(engine: Engine) -> list[Resource]:
     return [
         BRIEF,
         SKILL,
         *(
             Resource(f"{ROOT}space/{quote(one.name, safe='')}", f"space {one.name}", f"{one.memories} memories", PLAIN)
-            for one in engine.list_spaces()
+            for one in engine.known_spaces.list()
         ),
     ]
 
@@ -49,16 +49,16 @@ def read(engine: Engine, uri: str) -> tuple[str, str]:
         raise InvalidInput(f"Unknown address {uri[:100]!r}. {hint}", field="uri")
     name = unquote(uri.removeprefix(ROOT)).rstrip("/")
     if name == "brief":
-        reply = replies.briefed(engine.brief(), engine.now())
+        reply = replies.brief_reply(engine.brief(), engine.now())
     elif name.startswith("space/"):
-        space = engine.space(name.removeprefix("space/")).name
+        space = engine.known_spaces.get(name.removeprefix("space/")).name
         page = engine.bound_to(spaces=(space,), only=True).list(limit=SHOWN)
         engine.count_reads(page.memories, used=False)
-        reply = replies.listed(page.memories, BUDGET, engine.now(), engine.doubts(page.memories))
+        reply = replies.list_reply(page.memories, BUDGET, engine.now(), engine.conflicts.doubts(page.memories))
     else:
         memory = engine.get(name)
         engine.count_reads([memory])
-        reply = replies.one(memory, BUDGET, engine.now(), engine.doubts([memory]))
+        reply = replies.one(memory, BUDGET, engine.now(), engine.conflicts.doubts([memory]))
     return PLAIN, reply.text
 
 
@@ -70,7 +70,7 @@ def complete(engine: Engine, name: str, begun: str, _known: dict[str, str]) -> l
 
 def _names(engine: Engine, name: str) -> list[str]:
     if name == "name":
-        return [one.name for one in engine.list_spaces()]
+        return [one.name for one in engine.known_spaces.list()]
     newest = engine.records.list(Filter(states=AT_HAND), engine.audience(Filter()), now=engine.now(), limit=MAX_LIMIT)
     if name == "id":
         return [memory.id for memory in newest]
@@ -80,4 +80,4 @@ def _names(engine: Engine, name: str) -> list[str]:
     return [one for one, _ in found.most_common()]
 
 
-RESOURCES = Resources(templates=TEMPLATES, listed=listed, read=read, complete=complete)
+RESOURCES = Resources(templates=TEMPLATES, listed=list_resources, read=read, complete=complete)

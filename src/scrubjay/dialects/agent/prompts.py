@@ -36,12 +36,12 @@ def recall(_engine: Engine, args: Mapping[str, str]) -> str:
 
 
 def brief(engine: Engine, _args: Mapping[str, str]) -> str:
-    text = replies.briefed(engine.brief(), engine.now()).text
+    text = replies.brief_reply(engine.brief(), engine.now()).text
     return f"This is what memory holds for this session. Keep it in mind; do not repeat it to me.\n\n{text}"
 
 
 def review_conflicts(engine: Engine, _args: Mapping[str, str]) -> str:
-    text = replies.open_pairs(engine.open_conflicts(limit=10), engine.now()).text
+    text = replies.open_pairs(engine.conflicts.list(limit=10), engine.now()).text
     return (
         "Go through these pairs of memories with me. For each, say in a line what differs and what you would do; once "
         f"I agree, call the settle tool with replaces, both_true or same.\n\n{text}"

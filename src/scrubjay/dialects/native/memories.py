@@ -6,7 +6,7 @@ None is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from scrubjay.dialects import base
 from scrubjay.dialects.base import Body, Schema, array, object_schema, present, text
 from scrubjay.dialects.native import rows
 from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
-from scrubjay.dialects.schemas import fields_of, filled, shape, shown
+from scrubjay.dialects.schemas import fields_of, fill_value, shape, to_json
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.bulk import CHANGEABLE, Done
@@ -68,8 +68,8 @@ STORED = {"memory": Memory, "similar": list[Memory], "candidates": list[Memory],
 def store_memory(engine: Engine, args: Body) -> Any:
     """Store a memory. `similar` is the one earlier memory that it very likely outdates, if any; `candidates` are up to
     three more to judge for yourself, and `same` the ids of those that say the same."""
-    stored = engine.store(filled(NewMemory, args))
-    return {name: shown(getattr(stored, name)) for name in STORED} | present(degraded=stored.degraded)
+    stored = engine.store(fill_value(NewMemory, args))
+    return {name: to_json(getattr(stored, name)) for name in STORED} | present(degraded=stored.degraded)
 
 
 PREVIOUS = {"type": ["string", "null"], "description": "Id of the previous version; null if there is none"}
@@ -104,14 +104,16 @@ def recover_memory(engine: Engine, id: Id) -> Any:
     return memory, same_as(engine, memory)
 
 
-def same_as(engine: Engine, memory: Memory) -> list[str]:
-    return engine.same_as(memory.id).get(memory.id, [])
+def same_as(engine: Engine, memory: Memory) -> Sequence[str]:
+    return engine.conflicts.same_as(memory.id).get(memory.id, [])
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT}
+DOUBTS = {"type": "object", "description": "By the id of a memory, that of the newer one that very likely outdates it"}
+WORTH = array(rows.ID, description="Which hits are worth reading; the others have little to do with the question")
+FOUND = {"hits": list[Hit], "verdict": Verdict, "total": COUNT, "worth": WORTH, "doubts": DOUBTS}
 
 
 @reads("POST /search", "Search with explanation", FOUND, optional=NOTICED)
@@ -127,10 +129,13 @@ def search(
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
     asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
     hits = engine.search(asked)
-    return {name: shown(getattr(hits, name)) for name in FOUND} | present(degraded=hits.degraded)
+    doubts = engine.conflicts.doubts([hit.memory for hit in hits])
+    worth = [hit.memory.id for hit in hits.worth_reading(doubts)]
+    found = {name: to_json(getattr(hits, name)) for name in ("hits", "verdict", "total")}
+    return {**found, "worth": worth, "doubts": doubts} | present(degraded=hits.degraded)
 
 
-PAGE = {"memories": list[Memory], "total": COUNT}
+PAGE = {"memories": list[Memory], "total": COUNT, "doubts": DOUBTS}
 
 
 @reads("GET /memories", "List memories", PAGE, optional={"cursor": text(), **LARGE})
@@ -146,10 +151,11 @@ def list_memories(
 ) -> Any:
     """Memories in order, newest first unless asked otherwise."""
     part: Body = {"limit": limit, "offset": offset, "cursor": cursor}
-    part["room"] = lambda found: base.fitting(map(shown, found))
+    part["room"] = lambda found: base.fitting(map(to_json, found))
     page = engine.list(filter, order=order, descending=not ascending, counted=True, **part)
     more = present(cursor=page.cursor, left_out=page.left_out or None)
-    return {"memories": shown(page.memories), "total": page.total, **more}
+    doubts = engine.conflicts.doubts(page.memories)
+    return {"memories": to_json(page.memories), "total": page.total, "doubts": doubts, **more}
 
 
 @reads("GET /brief", "Brief a session", Brief, optional={"notices": base.NOTICES})
@@ -228,8 +234,8 @@ def get_network(engine: Engine, id: Id, steps: Annotated[int, {"minimum": 1, "ma
     """What a memory is connected to, up to five thousand memories, for drawing: JSON lines, each with some of the nodes
     or, after them, of the links."""
     found = engine.curation.network(id, steps=steps)
-    nodes = ({"nodes": shown(some)} for some in stretches(found.nodes))
-    links = ({"links": shown(some)} for some in stretches(found.links))
+    nodes = ({"nodes": to_json(some)} for some in stretches(found.nodes))
+    links = ({"links": to_json(some)} for some in stretches(found.links))
     return base.Stream(chain(nodes, links), base.Pieces.LINES)
 
 
@@ -249,28 +255,29 @@ def release_memory(engine: Engine, id: Id) -> Any:
     return engine.curation.release(id)
 
 
-@reads("GET /conflicts", "List open conflicts", {"conflicts": list[values.OpenConflict]})
+@reads("GET /conflicts", "List open conflicts", {"conflicts": list[values.OpenConflict], "older": COUNT})
 def list_conflicts(engine: Engine, limit: Limit = 20, offset: Offset = 0) -> Any:
-    """Memories that a newer one may outdate, still unresolved, newest first. Supersede the older, or keep both."""
-    return engine.open_conflicts(limit=limit, offset=offset)
+    """Memories that a newer one may outdate, still unresolved, newest first; and how many older ones there are.
+    Supersede the older, or keep both."""
+    return engine.conflicts.list(limit=limit, offset=offset), engine.conflicts.count()
 
 
 @revises("POST /conflicts/keep", "Keep both", PAIR)
 def keep_both(engine: Engine, old: Id, new: Id) -> Any:
     """Resolve a conflict: both memories are true."""
-    return engine.settle(old=old, new=new, keep=True)
+    return engine.conflicts.settle(old=old, new=new, keep=True)
 
 
 @revises("POST /conflicts/same", "Say the same", PAIR)
 def mark_same(engine: Engine, old: Id, new: Id) -> Any:
     """Resolve a conflict: both memories say the same, and searches show the newer one."""
-    return engine.relate(old=old, new=new, relation=Relation.SAME)
+    return engine.conflicts.relate(old=old, new=new, relation=Relation.SAME)
 
 
 @revises("POST /conflicts/reopen", "Reopen a conflict", PAIR)
 def reopen_conflict(engine: Engine, old: Id, new: Id) -> Any:
     """Take back how a conflict was resolved: it is open again."""
-    return engine.reopen(old=old, new=new)
+    return engine.conflicts.reopen(old=old, new=new)
 
 
 # --- decisions -------------------------------------------------------------------------------------------------------
@@ -317,7 +324,7 @@ def bulk_forget(
 def bulk_update(engine: Engine, args: Body) -> Any:
     """Update the same fields of all memories that a filter matches; each keeps its earlier version in its history."""
     tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
-    named = filled(Filter, args["filter"])
+    named = fill_value(Filter, args["filter"])
     changes = {"tags": tags if tags != TagChange() else None, "reason": args.get("reason"), **moments(CHANGEABLE, args)}
     return engine.bulk.update(named, **changes)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from scrubjay.dialects.base import Body, Pieces, Schema, Stream, array, flag, object_schema, present, text
 from scrubjay.dialects.native.rows import COUNT, LARGE, LOCAL, OWNER, Limit, Name, Spaces, Text, reads, writes
-from scrubjay.dialects.schemas import shape, shown
+from scrubjay.dialects.schemas import shape, to_json
 from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.files.stores import Indexed
@@ -31,7 +31,7 @@ from scrubjay.values.store import Job, Space, TagCount
 @reads("GET /spaces", "List spaces", {"spaces": list[Space]})
 def list_spaces(engine: Engine) -> Any:
     """The spaces that the caller may use, with how many memories each has."""
-    return engine.list_spaces()
+    return engine.known_spaces.list()
 
 
 @writes("POST /spaces", "Create a space", {"space": str, "created": bool}, status=201, idempotent=True)
@@ -39,13 +39,13 @@ def create_space(
     engine: Engine, name: Name, description: Annotated[str | None, {"minLength": 1, "maxLength": 10_000}] = None
 ) -> Any:
     """Create a space; an existing one does not change."""
-    return name, engine.create_space(name, description=description)
+    return name, engine.known_spaces.create(name, description=description)
 
 
 @writes("DELETE /spaces/{name}", "Delete an empty space", {"space": Space}, destructive=True)
 def drop_space(engine: Engine, name: Name) -> Any:
     """Delete a space without memories, together with its conversations."""
-    return engine.drop_space(name)
+    return engine.known_spaces.drop(name)
 
 
 FOUND = "Include tags that were found in texts"
@@ -77,7 +77,7 @@ STORES = array(object_schema(STORE, required=[name for name in STORE if name not
 def list_stores(engine: Engine) -> Any:
     """The stores that the caller may see, with the folders where their memories are files."""
     stores = engine.folders.list()
-    return [shown(one, leave_out=("path",)) | present(path=one.path and str(one.path)) for one in stores]
+    return [to_json(one, leave_out=("path",)) | present(path=one.path and str(one.path)) for one in stores]
 
 
 @reads("GET /statistics", "Statistics", {"statistics": Statistics})
@@ -93,14 +93,14 @@ LINES = array({"type": "object"}, minItems=1, maxItems=1000)
 @reads("GET /export", "Export", LINE, streams=Pieces.LINES)
 def export(engine: Engine) -> Any:
     """Every memory of a space and the links between them, as JSON lines for `import`."""
-    return Stream(engine.export(), Pieces.LINES)
+    return Stream(engine.transfer.export(), Pieces.LINES)
 
 
 @writes("POST /import", "Import", Imported)
 def import_(engine: Engine, lines: Annotated[Any, LINES]) -> Any:
     """Import lines of an export or a list, at most a thousand per call. What is already here, by id or by text and
     time, is left unchanged and counted in `already_here`."""
-    return engine.import_from(lines)
+    return engine.transfer.import_from(lines)
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ SuggestionId = Annotated[str, SUGGESTION]
 @reads("GET /suggestions", "List suggestions", {"suggestions": list[Suggestion]}, reach=LOCAL)
 def list_suggestions(engine: Engine) -> Any:
     """What this machine's hooks suggest to remember, newest first. None of it is a memory before it is accepted."""
-    return engine.suggestions()
+    return engine.suggestions.list()
 
 
 @writes("POST /suggestions/{id}/accept", "Accept a suggestion", {"memory": Memory}, reach=LOCAL)
@@ -148,13 +148,13 @@ def accept_suggestion(
     text: Annotated[str | None, {"minLength": 1}, "What to store instead of its own words"] = None,
 ) -> Any:
     """Store what was suggested as a memory; the suggestion is gone then."""
-    return engine.accept_suggestion(id, text).memory
+    return engine.suggestions.accept(id, text).memory
 
 
 @writes("DELETE /suggestions/{id}", "Drop a suggestion", {"dropped": SUGGESTION}, destructive=True, reach=LOCAL)
 def drop_suggestion(engine: Engine, id: SuggestionId) -> Any:
     """Drop a suggestion for good."""
-    engine.drop_suggestion(id)
+    engine.suggestions.drop(id)
     return id
 
 
@@ -164,7 +164,7 @@ def drop_suggestion(engine: Engine, id: SuggestionId) -> Any:
 @reads("GET /duplicates", "List duplicates", {"duplicates": list[DuplicatePair]})
 def list_duplicates(engine: Engine, limit: Limit = 20) -> Any:
     """Pairs of memories with the same words; spelling, case and punctuation may differ."""
-    return islice(engine.duplicates(), limit)
+    return islice(engine.conflicts.duplicates(), limit)
 
 
 @writes("POST /stores/{name}/reindex", "Reindex a store", {"indexed": Indexed}, idempotent=True, reach=LOCAL)
@@ -179,7 +179,7 @@ def reindex_store(engine: Engine, name: Name) -> Any:
 @reads("GET /check", "Check the store", {"checkup": Checkup}, reach=LOCAL)
 def check(engine: Engine, deep: Annotated[bool, "Read every page and text, and compare hashes"] = False) -> Any:
     """Look for damage, and count memories, words and vectors."""
-    return engine.check(deep=deep)
+    return engine.upkeep.check(deep=deep)
 
 
 @writes("POST /backup", "Back up", {"job": Job}, status=202, reach=LOCAL)
@@ -187,13 +187,13 @@ def backup(
     engine: Engine, file: Annotated[str, {"minLength": 1, "maxLength": 4000}, "A new file on the server"]
 ) -> Any:
     """Copy the whole store, every space of it, to a new file; runs as a job, while others keep writing."""
-    return engine.upkeep.backup(file)
+    return engine.upkeep.start_backup(file)
 
 
 @writes("POST /reembed", "Rebuild all vectors", {"job": Job}, status=202, idempotent=True, reach=LOCAL)
 def reembed(engine: Engine) -> Any:
     """Rebuild every vector with the configured model; runs as a job. Searches use words only until it is done."""
-    return engine.upkeep.reembed()
+    return engine.upkeep.start_reembed()
 
 
 @writes("POST /tidy", "Write phrases", {"job": Job}, status=202, idempotent=True, reach=LOCAL)
@@ -205,7 +205,7 @@ def tidy(engine: Engine) -> Any:
 @writes("POST /rebuild", "Rebuild indexes", {"job": Job}, status=202, idempotent=True, reach=LOCAL)
 def rebuild(engine: Engine) -> Any:
     """Rebuild the word index, missing vectors and the vector index; runs as a job."""
-    return engine.upkeep.rebuild()
+    return engine.upkeep.start_rebuild()
 
 
 # --- sync ------------------------------------------------------------------------------------------------------------
@@ -265,15 +265,15 @@ RESOLVED = {"memory": shape(Memory)}
 def resolve_sync_conflict(engine: Engine, number: Annotated[int, {"minimum": 1, "maximum": 2**53}], keep: Keep) -> Any:
     """Choose the version to keep; the next sync passes it on. No memory in the answer: it has been erased meanwhile."""
     memory = engine.sync.resolve(number, keep)
-    return {} if memory is None else {"memory": shown(memory)}
+    return {} if memory is None else {"memory": to_json(memory)}
 
 
 def endpoint_body(endpoint: Endpoint) -> Body:
-    return {**shown(endpoint), "url": without_password(endpoint.url)}
+    return {**to_json(endpoint), "url": without_password(endpoint.url)}
 
 
 def conflict_body(conflict: SyncConflict) -> Body:
     """A conflict with both versions as JSON objects, not as JSON text."""
     sides = {"ours": conflict.ours, "theirs": conflict.theirs}
     memories = {side: json.loads(told)["memory"] for side, told in sides.items() if told is not None}
-    return {**shown(conflict), **memories}
+    return {**to_json(conflict), **memories}

@@ -2,26 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from scrubjay.engine import access
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, check_version, release, supersede
 from scrubjay.engine.lifecycle.supersession import RELEASED
+from scrubjay.engine.store import intake
 from scrubjay.engine.store.history import Ledger
 from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.lazy import modules
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Link, LinkKind, Memory, OpenConflict, Relation, State
+from scrubjay.values.search import Filter
+
+if TYPE_CHECKING:
+    from scrubjay.engine.conflicts import duplicates
+    from scrubjay.engine.engine import Engine
+else:
+    [duplicates] = modules("scrubjay.engine.conflicts", "duplicates")
 
 SAME = "says the same"
 
 
-def open_conflicts(
-    reads: Reads, audience: Audience, *, now: datetime, limit: int, offset: int
-) -> Sequence[OpenConflict]:
-    """Unsettled proposals between two memories that the audience sees and that both still count, newest first."""
-    return _pairs(reads, audience, reads.history.open_conflicts(audience, now=now, limit=limit, offset=offset))
+class Conflicts:
+    """Memories that a newer one may outdate, and what a person says about them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def list(self, *, limit: int = 50, offset: int = 0) -> Sequence[OpenConflict]:
+        """Pairs of which the newer memory may outdate the older, and which are not resolved yet; newest first."""
+        intake.check_limit(limit, offset)
+        audience = self._engine.audience(Filter())
+        reads, now = self._engine.records, self._engine.now()
+        return _pairs(reads, audience, reads.history.open_conflicts(audience, now=now, limit=limit, offset=offset))
+
+    def count(self) -> int:
+        """How many memories a newer one may outdate, not resolved yet."""
+        reads = self._engine.records
+        return reads.history.count_open_conflicts(self._engine.audience(Filter()), now=self._engine.now())
+
+    def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
+        reads, now = self._engine.records, self._engine.now()
+        current = {memory.id for memory in memories if memory.state is State.ACTIVE}
+        links = [
+            link
+            for link in (reads.history.links(sorted(current), kinds=MAY_OUTDATE) if current else ())
+            if link.target in current and link.state == "open" and (link.score or 0.0) >= SURE
+        ]
+        found = reads.get([link.source for link in links], self._engine.audience(Filter())) if links else ()
+        newer = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
+        return {link.target: link.source for link in links if link.source in newer}
+
+    def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
+        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
+
+        :raises NotFound: if it was not proposed
+        """
+        expected = self._engine.expected_version
+        return self._engine.transact(
+            tuple[Memory, Memory],
+            lambda tx: settle(self._engine.ledger, tx, old=old, new=new, keep=keep, expected_version=expected),
+        )
+
+    def relate(self, *, old: str, new: str, relation: Relation) -> tuple[Memory, Memory]:
+        """Say how an older and a newer memory relate, whether or not that was proposed. Saying it twice is fine."""
+        expected = self._engine.expected_version
+        return self._engine.transact(
+            tuple[Memory, Memory],
+            lambda tx: relate(self._engine.ledger, tx, old=old, new=new, relation=relation, expected_version=expected),
+        )
+
+    def reopen(self, *, old: str, new: str) -> tuple[Memory, Memory]:
+        """Take back what was said about such a pair: the conflict is open again."""
+        expected = self._engine.expected_version
+        return self._engine.transact(
+            tuple[Memory, Memory],
+            lambda tx: reopen(self._engine.ledger, tx, old=old, new=new, expected_version=expected),
+        )
+
+    def same_as(self, *ids: str) -> dict[str, Sequence[str]]:
+        """Of these memories those that say word for word what others say; the ids of those that the caller may see."""
+        found = [
+            one
+            for one in self._engine.records.get(ids, access.audience_anywhere(self._engine.caller))
+            if one.state is State.ACTIVE
+        ]
+        same = {
+            one.id: intake.same_words(
+                self._engine.records, one, access.own_audience(self._engine.caller, one), self._engine.now()
+            )
+            for one in found
+        }
+        return {name: [other.id for other in others] for name, others in same.items() if others}
+
+    def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
+        """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
+        return duplicates.find_duplicates(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
 
 
 def pairs_of(reads: Reads, audience: Audience, newer: Sequence[Memory], *, now: datetime) -> Sequence[OpenConflict]:
@@ -46,19 +128,6 @@ def _pairs(reads: Reads, audience: Audience, links: Sequence[Link]) -> list[Open
         for link in links
         if link.source in seen and link.target in seen  # it may have gone meanwhile
     ]
-
-
-def doubts(reads: Reads, audience: Audience, memories: Sequence[Memory], *, now: datetime) -> dict[str, str]:
-    """By the id of an older memory, the newer one that very likely outdates it: unsettled, seen, and still counting."""
-    current = {memory.id for memory in memories if memory.state is State.ACTIVE}
-    links = [
-        link
-        for link in (reads.history.links(sorted(current), kinds=MAY_OUTDATE) if current else ())
-        if link.target in current and link.state == "open" and (link.score or 0.0) >= SURE
-    ]
-    found = reads.get([link.source for link in links], audience) if links else ()
-    newer = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
-    return {link.target: link.source for link in links if link.source in newer}
 
 
 def settle(

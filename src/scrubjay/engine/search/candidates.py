@@ -192,7 +192,7 @@ def read_page(engine: Engine, found: Found, query: Query, audience: Audience, no
     if query.explain:
         words = reads.matched_words(query.joined, list(known))
         page = ranked.page(query.offset, end)
-        why = {one.memory: ranking.explained(one, query, words.get(one.memory, ())) for one in page}
+        why = {one.memory: ranking.explain_candidate(one, query, words.get(one.memory, ())) for one in page}
     return tuple(
         Hit(
             memory=memory,

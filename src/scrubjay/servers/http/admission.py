@@ -77,7 +77,7 @@ class Admission:
         if not named:
             return proven, bound
         for_all = bound.bound_to(spaces=named, only=bound.only)  # all names are checked, the first is used
-        bound.check_spaces(for_all.spaces)
+        bound.known_spaces.check(for_all.spaces)
         return proven, for_all.bound_to(spaces=named[:1], only=bound.only)
 
 

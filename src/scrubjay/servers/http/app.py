@@ -23,6 +23,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -41,6 +42,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrubjay.dialects.base import Dialect
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
+from scrubjay.engine.cursors import signing_key
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.hooks.listening import listen
@@ -189,7 +191,7 @@ def mcp_endpoint(
         lambda ctx: bound_engine(ctx.request),
         transport="http",
         service=service,
-        signing_key=engine.signing_key,
+        signing_key=partial(signing_key, engine.records),
         ask_seconds=ask_seconds,
     )
     return build_endpoint(server, max_body_bytes=max_body_bytes, streams=asks(dialect))
@@ -200,12 +202,12 @@ def readiness(engine: Engine) -> Callable[[Request], Awaitable[Response]]:
 
     async def ready(_: Request) -> Response:
         try:
-            await run_sync(engine.list_spaces, limiter=own)
-            well = not engine.damaged and not await run_sync(lambda: engine.unfinished, limiter=own)
+            await run_sync(engine.known_spaces.list, limiter=own)
+            well = not engine.upkeep.damaged and not await run_sync(lambda: engine.upkeep.unfinished, limiter=own)
         except Error:
             well = False
         # Without its archive a server does everything except restore: it stays in service, and says so.
-        archive = {"archive": "unavailable"} if engine.archive_trouble else {}
+        archive = {"archive": "unavailable"} if engine.upkeep.archive_trouble else {}
         return JSONResponse({"status": "ok" if well else "unavailable", **archive}, status_code=200 if well else 503)
 
     return ready
@@ -298,7 +300,7 @@ def serve(settings: Settings, worker: Worker | None = None) -> None:
             [offered(find(name), also=settings.also, by_client=settings.also_by_client) for name in DIALECTS],
             only_rest=[offered(find(name), also=settings.also) for name in ONLY_REST],
             credentials=credentials,
-            limits=Limits(windows=SharedWindows(engine.count_call), local=settings.limits),
+            limits=Limits(windows=SharedWindows(engine.records.count_call), local=settings.limits),
             link=link,
             allowed_hosts=settings.allowed_hosts.replace(",", " ").split(),
             origins=origins_in(settings.origins),

@@ -274,6 +274,7 @@ READY = OPEN({"status": {"const": "ok"}, "archive": {"const": "unavailable"}}, r
 WHO = {
     "user": {"type": "string"},
     "role": {"enum": ["owner", "member", "reader"]},
+    "local": {"type": "boolean", "description": "Whether it is the owner of this machine"},
     "spaces": {"type": ["array", "null"], "items": {"type": "string"}},
     "csrf_token": {"type": ["string", "null"]},
 }

@@ -88,6 +88,7 @@ def session_routes(engine: Engine, limits: Limits, link: SignInLink) -> list[Rou
             {
                 "user": caller.user,
                 "role": str(caller.role),
+                "local": caller.local,
                 "spaces": None if caller.spaces is None else sorted(caller.spaces),
                 "csrf_token": None if kept is None else kept.guard,
             },

@@ -17,7 +17,7 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.sql import COUNTED
 from scrubjay.stores.postgres.values import Numbers, Texts, kept
 from scrubjay.stores.tables.rows import as_json
-from scrubjay.stores.tables.statistics import DAY, SUMS
+from scrubjay.stores.tables.statistics import DAY, LEVEL, SUMS
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch
 from scrubjay.values.times import milliseconds
 
@@ -183,7 +183,7 @@ def count_totals(con: Connection) -> None:
         f"""
         INSERT INTO totals ({", ".join((*_TOTALS_KEY, *SUMS))})
         SELECT
-            space, part, audience, state, category, {_LEVEL} AS level,
+            space, part, audience, state, category, {LEVEL} AS level,
             count(*), sum(text_bytes), sum(vector_bytes), sum(reads), sum(reads * reads),
             count(*) FILTER (WHERE reads > 0), count(agreed), coalesce(sum(agreed), 0), sum(repeat)
         FROM {_COUNTED_IN_PARTS}
@@ -207,7 +207,6 @@ def count_created(con: Connection) -> None:
     )
 
 
-_LEVEL = "CASE WHEN importance >= 0.7 THEN 'high' WHEN importance < 0.3 THEN 'low' ELSE 'medium' END"
 _IN_PARTS = """
     CROSS JOIN LATERAL (
         SELECT part
@@ -282,7 +281,7 @@ _COUNT_READS = f"""
     ), totalled AS (
         INSERT INTO totals ({", ".join((*_TOTALS_KEY, *SUMS))})
         SELECT
-            space, part, audience, state, category, {_LEVEL} AS level,
+            space, part, audience, state, category, {LEVEL} AS level,
             0, 0, 0, sum(added), sum(reads * reads - (reads - added) * (reads - added)),
             count(*) FILTER (WHERE reads > 0 AND reads <= added), 0, 0, 0
         FROM counted

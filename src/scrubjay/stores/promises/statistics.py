@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Category, State
@@ -65,6 +66,17 @@ class Activity:
     deleted: int = 0  # deleted in that time and still gone, soft-deleted or for good
     consolidations: int = 0
     consolidated: int = 0  # memories that went into them
+
+
+class Group(NamedTuple):
+    """Memories that are neither archived, deleted nor expired and alike in all this; what is not superseded is current:
+    as many as `list` gives."""
+
+    superseded: bool
+    category: Category
+    level: Level
+    created: datetime  # the beginning of the hour or day
+    memories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
 from scrubjay.stores.tables.conversations import PARTS as CONVERSATION_PARTS
 from scrubjay.stores.tables.rows import columns_of_value, event_of, former_phrases_of, snapshot_of_memory, value_of
 from scrubjay.stores.tables.side_rows import version_of
-from scrubjay.stores.tables.sql import SUPERSEDED, Sql
+from scrubjay.stores.tables.sql import SUPERSEDED, Clause, Sql
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import replace
@@ -98,6 +98,17 @@ class History:
 
     def open_conflicts(self, audience: Audience, *, now: datetime, limit: int, offset: int = 0) -> list[Link]:
         """Open `may_outdate` links between memories that are visible, active and not expired, newest first."""
+        among, values = self._open_conflicts(audience, now)
+        newest = "ORDER BY links.created_at DESC, links.number DESC LIMIT :limit OFFSET :offset"
+        rows = self._sql.all(f"SELECT {LINK} {among} {newest}", limit=limit, offset=offset, **values)
+        return [value_of(Link, row) for row in rows]
+
+    def count_open_conflicts(self, audience: Audience, *, now: datetime) -> int:
+        """How many older memories these links lead to."""
+        among, values = self._open_conflicts(audience, now)
+        return int(self._sql.all(f"SELECT count(DISTINCT links.target) {among}", **values)[0][0])
+
+    def _open_conflicts(self, audience: Audience, now: datetime) -> Clause:
         others, values = self._sql.visible(audience.reaching, "others")
         ends = []
         for end in ("newer", "older"):
@@ -112,10 +123,9 @@ class History:
                 AND {end}.id NOT IN ({SUPERSEDED.format(others)})
                 """
             )
-        rows = self._sql.all(
-            # links_open, then each end by its id
+        # links_open, then each end by its id
+        return (
             f"""
-            SELECT {LINK}
             FROM links
             CROSS JOIN memories AS newer
             CROSS JOIN memories AS older
@@ -124,15 +134,9 @@ class History:
             AND newer.id = links.source
             AND older.id = links.target
             AND {" AND ".join(ends)}
-            ORDER BY links.created_at DESC, links.number DESC
-            LIMIT :limit OFFSET :offset
             """,
-            at=milliseconds(now),
-            limit=limit,
-            offset=offset,
-            **values,
+            {"at": milliseconds(now), **values},
         )
-        return [value_of(Link, row) for row in rows]
 
     def same_text(self, fingerprint: bytes, audience: Audience) -> list[Memory]:
         """Active and archived memories with this fingerprint, oldest first."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from scrubjay.stores.promises.statistics import Activity, Level, Of, Part, SpaceCounts, Totals
+from scrubjay.stores.promises.statistics import Activity, Group, Level, Of, Part, SpaceCounts, Totals
 from scrubjay.stores.tables.sql import SUPERSEDED, Row, Sql
 from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.values.callers import Audience
@@ -29,6 +29,8 @@ SUMS = (
     "memories", "text_bytes", "vector_bytes", "reads", "squared_reads", "read_memories", "judged", "agreed", "repeats",
 )  # fmt: skip
 EVERY_STATE = ", ".join(str(int(state)) for state in State)
+
+LEVEL = "CASE WHEN importance >= 0.7 THEN 'high' WHEN importance < 0.3 THEN 'low' ELSE 'medium' END"
 
 K = TypeVar("K")
 
@@ -63,6 +65,32 @@ class Statistics:
             expired=those.count("expires_at <= :at AND state IN (0, 1)", "memories_by_expiry", at=milliseconds(now)),
             since=moment(first[0][0] * HOUR) if first else None,
         )
+
+    def at_hand(self, part: Part, audience: Audience, *, now: datetime, hours: int) -> list[Group]:
+        """What lists of current and of superseded memories show, by the hours, or days, they were created in."""
+        those, (others, named) = Those(self._sql, part, audience), self._sql.visible(audience.reaching, "others")
+        rows = those.rows(
+            f"""
+            SELECT superseded, category, level, at, count(*)
+            FROM (
+                SELECT
+                    CASE WHEN state = 1 OR id IN ({SUPERSEDED.format(others)}) THEN 1 ELSE 0 END AS superseded,
+                    category, {LEVEL} AS level, created_at / :step AS at
+                FROM memories
+                WHERE {{}}
+                AND state IN (0, 1)
+                AND (expires_at IS NULL OR expires_at > :now)
+            ) AS counted
+            GROUP BY superseded, category, level, at
+            """,
+            step=hours * HOUR,
+            now=milliseconds(now),
+            **named,
+        )
+        return [
+            Group(bool(outdated), Category(category), Level(level), moment(at * hours * HOUR), memories)
+            for outdated, category, level, at, memories in rows
+        ]
 
     def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> list[int]:
         """For each moment how many memories, whatever became of them since, were created before it."""
@@ -195,23 +223,17 @@ class Those:
         """How many memories meet a condition, of which this index holds all."""
         return self._sql.count(f"{self._where} AND {where}", self._audience, index=index, **self._values, **values)
 
+    def rows(self, statement: str, **values: object) -> list[Row]:
+        """Rows made of the memories themselves; the statement leaves out which."""
+        visible, given = self._sql.visible(self._audience)
+        return self._sql.all(statement.format(f"{self._where} AND {visible}"), **self._values, **given, **values)
+
     def reads_of(self, waiting: Mapping[str, object]) -> dict[str, int]:
         """How often each of these was handed out."""
         if not waiting:
             return {}
-        visible, given = self._sql.visible(self._audience)
-        rows = self._sql.all(
-            # memories by their ids
-            f"""
-            SELECT memories.id, memories.access_count
-            FROM memories
-            WHERE {self._sql.among("memories.id", "ids")} AND {self._where} AND {visible}
-            """,
-            ids=list(waiting),
-            **self._values,
-            **given,
-        )
-        return dict(rows)
+        among = self._sql.among("memories.id", "ids")  # memories by their ids
+        return dict(self.rows(f"SELECT id, access_count FROM memories WHERE {{}} AND {among}", ids=list(waiting)))
 
     def created(self, hours: int, first: int, end: int) -> Series:
         """By the hour or the day, from one hour to another."""
