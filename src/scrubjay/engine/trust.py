@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
@@ -25,11 +25,14 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.text.letters import SENTENCES, normalised
-from scrubjay.text.secrets import masked, secrets_in
+from scrubjay.text.secrets import masked, names_a_secret, secrets_in
+from scrubjay.text.tokens import SAME, root
+from scrubjay.text.words import query_words
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
+SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
 class Policy(StrEnum):
@@ -65,6 +68,18 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
             )
         flags.append(INSTRUCTION)
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))
+
+
+def was_asked_for(memory: Memory, wordings: Iterable[str]) -> bool:
+    """Whether a question asks for just what a flagged memory holds: it names a secret, or the memory has all its words,
+    and not only beside the secret."""
+    if SECRET in memory.flags and any(map(names_a_secret, wordings)):
+        return True
+    said = "\n".join((_own_title(memory), memory.text, *memory.also, *memory.tags))
+    if SECRET in memory.flags:
+        said = "\n".join(part for part in SENTENCE.split(masked(said)) if "[masked: " not in part)
+    said = said.casefold()
+    return any(all(root(word.lower())[:SAME] in said for word in query_words(wording)) for wording in wordings)
 
 
 def refusal(*found: tuple[str, str]) -> Unprocessable:

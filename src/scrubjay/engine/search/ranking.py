@@ -297,7 +297,8 @@ def second_look(
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if not alone.all():  # who said it
         asked = {word.lower() for word in query_words(query.text)}
-        begins = [not asked.isdisjoint(words_of(opening)[:1]) for opening in glimpses.opening]
+        firsts = map(WORD.search, glimpses.opening)
+        begins = [first is not None and first[0].lower() in asked for first in firsts]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
     scores = scores + sum(boosts.values())
     if periods:
