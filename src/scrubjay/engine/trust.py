@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
@@ -24,47 +24,62 @@ from typing import Any, TypeVar, cast
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
-from scrubjay.text.letters import SENTENCES, normalise
-from scrubjay.text.secrets import mask_secrets, secrets_in
+from scrubjay.text.letters import SENTENCES, normalised
+from scrubjay.text.secrets import masked, names_a_secret, secrets_in
+from scrubjay.text.tokens import SAME, root
+from scrubjay.text.words import query_words
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
+SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
-class TrustPolicy(StrEnum):
+class Policy(StrEnum):
     FLAG = "flag"  # store it as it is, and say so
     MASK = "mask"  # store it with the secret taken out
     REFUSE = "refuse"
     OFF = "off"  # do not look
 
 
-policy = cache(TrustPolicy)
+policy = cache(Policy)
 
 
-def check_trust(memory: Memory, *, secrets: TrustPolicy, instructions: TrustPolicy) -> Memory:
+def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Memory:
     """The memory with the flags that its text earns, or with its secrets masked.
 
     :raises Unprocessable: if the policy refuses it
     """
     flags = [flag for flag in memory.flags if flag not in (SECRET, INSTRUCTION)]
-    if secrets is not TrustPolicy.OFF:
+    if secrets is not Policy.OFF:
         found = set[tuple[str, str]]()
         clean = without_secrets(memory, found)
         if found:
-            if secrets is TrustPolicy.REFUSE:
+            if secrets is Policy.REFUSE:
                 raise refusal(*found)
-            memory = _without_their_traces(clean, found) if secrets is TrustPolicy.MASK else memory
+            memory = _without_their_traces(clean, found) if secrets is Policy.MASK else memory
             flags.append(SECRET)
-    if instructions is not TrustPolicy.OFF and reads_like_instructions(
+    if instructions is not Policy.OFF and reads_like_instructions(
         "\n".join((_own_title(memory), memory.text, *memory.also))
     ):
-        if instructions is TrustPolicy.REFUSE:
+        if instructions is Policy.REFUSE:
             raise Unprocessable(
                 "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."
             )
         flags.append(INSTRUCTION)
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))
+
+
+def was_asked_for(memory: Memory, wordings: Iterable[str]) -> bool:
+    """Whether a question asks for just what a flagged memory holds: it names a secret, or the memory has all its words,
+    and not only beside the secret."""
+    if SECRET in memory.flags and any(map(names_a_secret, wordings)):
+        return True
+    said = "\n".join((_own_title(memory), memory.text, *memory.also, *memory.tags))
+    if SECRET in memory.flags:
+        said = "\n".join(part for part in SENTENCE.split(masked(said)) if "[masked: " not in part)
+    said = said.casefold()
+    return any(all(root(word.lower())[:SAME] in said for word in query_words(wording)) for wording in wordings)
 
 
 def refusal(*found: tuple[str, str]) -> Unprocessable:
@@ -159,19 +174,19 @@ def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str)
     if not secrets:
         return text
     found |= secrets
-    return mask_secrets(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
+    return masked(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
 
 
-def checked_text(text: str, secrets: TrustPolicy) -> str:
+def checked_text(text: str, secrets: Policy) -> str:
     """A single text, masked; :raises Unprocessable: if the policy refuses it"""
     found = set[tuple[str, str]]()
     clean = without_secrets(text, found)
-    if found and secrets is TrustPolicy.REFUSE:
+    if found and secrets is Policy.REFUSE:
         raise refusal(*found)
     return clean
 
 
-def guard_store(records: Store, secrets: TrustPolicy) -> Store:
+def guard_store(records: Store, secrets: Policy) -> Store:
     """The store, with every text that is given to it checked, as the policy says; reads ask for what was written."""
     return cast("Store", _GuardedStore(records, secrets))
 
@@ -179,7 +194,7 @@ def guard_store(records: Store, secrets: TrustPolicy) -> Store:
 class _Guarded:
     """A part of a store, or a transaction: its methods are given values without secrets."""
 
-    def __init__(self, inner: Any, secrets: TrustPolicy, tx: Transaction | None = None) -> None:
+    def __init__(self, inner: Any, secrets: Policy, tx: Transaction | None = None) -> None:
         self._inner, self._secrets, self._tx = inner, secrets, tx
 
     def __getattr__(self, name: str) -> Any:
@@ -206,12 +221,9 @@ class _Guarded:
             clean = self._as_it_was(value, clean, self._tx)
             if clean == value:
                 return value
-        if self._secrets is TrustPolicy.REFUSE and self._tx is None:
+        if self._secrets is Policy.REFUSE and self._tx is None:
             return value
-        if (self._secrets is TrustPolicy.REFUSE and method not in UNANSWERED) or (method, parameter) == (
-            "create",
-            "name",
-        ):
+        if (self._secrets is Policy.REFUSE and method not in UNANSWERED) or (method, parameter) == ("create", "name"):
             raise refusal(*found)
         if isinstance(clean, Memory) and SECRET not in clean.flags:
             return replace(clean, flags=(*clean.flags, SECRET))
@@ -393,7 +405,7 @@ def reads_like_instructions(text: str) -> bool:
     elif HIDDEN.search(text):
         return True
     else:
-        plain = INVISIBLE.sub("", normalise("NFKC", text.translate(SENTENCES))).lower()
+        plain = INVISIBLE.sub("", normalised("NFKC", text.translate(SENTENCES))).lower()
     signs = [(sign, group) for sign, group in SIGNS if sign in plain]
     return any(_is_order(line, signs) for line in _lines(plain))
 

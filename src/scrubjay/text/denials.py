@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from scrubjay.text.tokens import first_clause, stems, word_set
+from scrubjay.text.several import GAINED
+from scrubjay.text.tokens import FUNCTION_WORDS, first_clause, stems, word_set
 
 DENIALS = word_set("no not never without none nobody nothing neither nor cannot")
 EMPTY = word_set(  # they name no object of a denial
@@ -46,12 +47,16 @@ def denied_stems(text: str) -> tuple[str, ...]:
 
 def denies_another_thing(denying: str, affirming: str) -> bool:
     """Whether a text denies of one thing what the other says of another: "is not allergic to peanuts" beside "is
-    allergic to penicillin", "has no peanut allergy" beside both, "the lead is not Tom" beside "the lead is Claire".
+    allergic to penicillin", "has no peanut allergy" beside both, "the lead is not Tom" beside "the lead is Claire",
+    "the barn is not in Utrecht" beside "the house is in Utrecht".
 
-    Where one tells of a change ("no longer", "again"), only what follows the verb counts.
+    Where one tells of a change ("no longer", "again"), only the subject and what follows the verb count.
     """
     words, others, told = first_clause(denying), first_clause(affirming), denied_words(denying)
     what, said = stems_of_things(told), stems_of_things(others)
+    one, other = subject_stems(words), subject_stems(others)
+    if one and other and set(one).isdisjoint(said) and set(other).isdisjoint(stems_of_things(words)):
+        return True
     plain = TURNS.isdisjoint([*words, *others])
     for place, word in enumerate(told):
         if not (root := stems_of_things([word])):
@@ -64,7 +69,11 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
             return True
         if not plain:
             return False
-    return bool(what) and what[0] not in said and is_something(words) == is_something(others) != ()
+    if not what:
+        return False
+    if GAINED.isdisjoint(others) and {word[:4] for word in what}.isdisjoint(word[:4] for word in said):
+        return True  # "smoker" and "smokes" speak of one thing
+    return what[0] not in said and is_something(words) == is_something(others) != ()
 
 
 def is_something(words: Sequence[str]) -> tuple[str, ...]:
@@ -73,18 +82,22 @@ def is_something(words: Sequence[str]) -> tuple[str, ...]:
     return stems_of_things(words[:place])
 
 
+def subject_stems(words: Sequence[str]) -> tuple[str, ...]:
+    """The stems of what a clause speaks of: all before "is", or only the first word if its verb is another."""
+    return is_something(words) or stems_of_things(words[: 1 if words and words[0] not in FUNCTION_WORDS else 2])
+
+
 def denies_just_that(denying: str, affirming: str) -> bool:
-    """Whether a text denies exactly what the other says."""
-    said = set(stems_of_things(first_clause(affirming)))
-    return bool(denied_stems(denying)) and set(denied_stems(denying)) <= said <= set(
-        stems_of_things(first_clause(denying))
-    )
+    """Whether a text denies exactly what the other says, be it "has a peanut allergy" or "is allergic to peanuts"."""
+    said = set(stems_of_things(first_clause(affirming))) - {"have"}
+    what = set(denied_stems(denying)) - {"have"}
+    return bool(what) and what <= said <= set(stems_of_things(first_clause(denying)))
 
 
 def affirms_denied_thing(affirming: str, denying: str) -> bool:
     """Whether a text says all that the other denies: "was diagnosed with a peanut allergy" after "is not allergic to
     peanuts"."""
-    what = set(denied_stems(denying))
+    what = set(denied_stems(denying)) - {"have", "known"}
     return bool(what) and what <= set(stems_of_things(first_clause(affirming)))
 
 

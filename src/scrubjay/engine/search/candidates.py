@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
+from scrubjay.engine.trust import was_asked_for
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.words import query_words
 from scrubjay.values.callers import Audience
@@ -30,14 +31,14 @@ from scrubjay.values.times import moment
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.store.models import ModelScores
+    from scrubjay.engine.store.models import Asked
     from scrubjay.values.vectors import Knots
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
 
 
-class FoundCandidates(NamedTuple):
+class Found(NamedTuple):
     """What a question found, before a page is cut from it."""
 
     candidates: ranking.Ranked  # best first
@@ -57,23 +58,27 @@ class FoundCandidates(NamedTuple):
         ranked = self.candidates
         return {ranked.memories[row]: float(ranked.chances[row]) for row in ranked.order[start:end]}
 
-    def without_doubtful(self, flagged: Container[str]) -> FoundCandidates:
+    def without_doubtful(self, flagged: Mapping[str, Memory], query: Query) -> Found:
         """The same without those of these memories that may not be an answer: no count and no page shows them."""
         ranked = self.candidates
         order = [
             row
             for row in ranked.order
-            if ranked.memories[row] not in flagged or ranked.chances[row] >= verdict.BEYOND_DOUBT
+            if (memory := flagged.get(ranked.memories[row])) is None
+            or (ranked.chances[row] >= verdict.BEYOND_DOUBT and was_asked_for(memory, (query.text, *query.also)))
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
-    def here_first(self, here: Container[str]) -> FoundCandidates:
+    def here_first(self, here: Container[str]) -> Found:
         """The same with the memories of the current space, whose ids are `here`, before others that have no better
         label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
-        ranked = self.candidates
-        labels = {row: [*Verdict].index(verdict.label_of(float(ranked.chances[row]))) for row in ranked.order}
+        ranked, grades = self.candidates, {label: grade for grade, label in enumerate(Verdict)}
         own = [row for row in ranked.order if ranked.memories[row] in here]
         others = [row for row in ranked.order if ranked.memories[row] not in here]
+        if not others:  # as in most stores
+            return self
+        chances = [*map(float, ranked.chances)]
+        labels = {row: grades[verdict.label_of(chances[row])] for row in ranked.order}
         if answers := sum(labels[row] == 0 for row in own):
             others = [row for row in others if labels[row] == 0][:answers]
         order = list[int]()
@@ -89,24 +94,29 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)
         hits = read_page(engine, found, query, audience, now)
+        able = hits and engine.parts.embedding.embedder is not None
+        uncompared = engine.records.upkeep.uncompared([hit.memory.id for hit in hits]) if able else []
+    if engine.notices is not None:
+        engine.notices.uncompared += uncompared
     return Hits(
         hits=hits,
         verdict=found.verdict,
         total=len(found.candidates),
         degraded=found.degraded,
         partly=found.partly,
+        uncompared=tuple(uncompared),
         periods=found.periods,
     )
 
 
-def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> FoundCandidates:
+def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Found:
     """Everything that may answer the question, best first."""
     asked = _ask(engine, query)
     with engine.records.one_reader():
         return _find(engine, query, asked, audience, now)
 
 
-def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[ModelScores]]:
+def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[Asked]]:
     """The question's vector, or none and why, and what further models make of it; what takes long is done before
     anything is read."""
     engine.notice_edits()
@@ -120,10 +130,10 @@ def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Seque
 def _find(
     engine: Engine,
     query: Query,
-    asked: tuple[Vector | None, str | None, Sequence[ModelScores]],
+    asked: tuple[Vector | None, str | None, Sequence[Asked]],
     audience: Audience,
     now: datetime,
-) -> FoundCandidates:
+) -> Found:
     engine.look_for_owed()
     vector, degraded, further = asked
     if vector is not None and (other_model := check_model(engine)) is not None:
@@ -141,10 +151,10 @@ def _find(
         further=further,
     )
     found, periods = search.candidates(vector)
-    answer = FoundCandidates(found, vector, degraded, False, periods)
+    answer = Found(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
-        answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now))
-    if not engine.only and len(found):
+        answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now), query)
+    if not engine.only and len(found) and len(engine.records.spaces.described()) > 1:
         answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:
         return answer
@@ -158,18 +168,16 @@ def _find(
 
 def _flagged_among(
     engine: Engine, found: ranking.Ranked, query: Query, audience: Audience, now: datetime
-) -> frozenset[str]:
-    """Which of the candidates hold a secret or instructions to a model."""
+) -> Mapping[str, Memory]:
+    """Those of the candidates that hold a secret or instructions to a model."""
     flagged, most = replace(query.filter, flag="any"), len(found.memories)
     if not engine.records.list(flagged, audience, now=now, limit=1):  # as in most stores; the ids would take longer
-        return frozenset()
+        return {}
     among = replace(flagged, ids=frozenset(found.memories))
-    return frozenset([memory.id for memory in engine.records.list(among, audience, now=now, limit=most)])
+    return {memory.id: memory for memory in engine.records.list(among, audience, now=now, limit=most)}
 
 
-def read_page(
-    engine: Engine, found: FoundCandidates, query: Query, audience: Audience, now: datetime
-) -> tuple[Hit, ...]:
+def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
     """The page of the question; with weights that order, of the order that they make."""
     reads, weights, ranked = engine.records, query.weights, found.candidates
     end, orders = query.offset + query.limit, weights is not None and weights.order
@@ -212,7 +220,7 @@ class Search:
     fingerprint: str | None  # of the model
     knots: Knots  # what a cosine is worth
     embed: Callable[[str], Vector | None]  # a further question's vector
-    further: Sequence[ModelScores]  # the question as further models see it
+    further: Sequence[Asked]  # the question as further models see it
 
     def candidates(self, vector: Vector | None) -> tuple[ranking.Ranked, tuple[Period, ...]]:
         """Everything that may answer, best first, and the times that the question names."""
@@ -260,7 +268,7 @@ class Search:
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
-    def _cosines_of(self, asked: ModelScores, others: Sequence[str]) -> dict[str, float]:
+    def _cosines_of(self, asked: Asked, others: Sequence[str]) -> dict[str, float]:
         """A further model's cosines with its nearest and with the candidates of others; what it has no vector of is
         missing."""
         nearest = self.reads.nearest(
