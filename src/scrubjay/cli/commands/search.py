@@ -15,7 +15,7 @@ from scrubjay.cli.output import (
     LONG,
     Cell,
     Marked,
-    counted,
+    count_of,
     elsewhere,
     note,
     nothing,
@@ -88,7 +88,7 @@ def search(
         elif found.hits and found.verdict is Verdict.WEAK:
             note("Perhaps none of these is an answer.", session)
         if found.uncompared:
-            some = counted(len(found.uncompared), "memory", "memories")
+            some = count_of(len(found.uncompared), "memory", "memories")
             note(f"Not compared yet: {some}; `scrubjay conflicts` says later what they may outdate.", session)
         tell_owed(engine.take_owed(), session)
         remember_list([hit.memory.id for hit in found], session)
