@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import scrubjay
-from scrubjay.engine.reminder import reminded
+from scrubjay.engine.reminder import remind
 
 PROMPTS = (Path(__file__).parent / "data_hooks" / "prompts.txt").read_text("utf-8").splitlines()
 
@@ -28,7 +28,7 @@ def measured(worlds: list[dict], *, words_only: bool, seen: list[str]) -> Counte
         with tempfile.TemporaryDirectory() as folder, scrubjay.open(Path(folder) / "memories.db") as jay:
             names = {jay.store(one["text"]).memory.id: one["id"] for one in world["memories"]}
             for question in world["questions"]:
-                given = {names[one.id] for one in reminded(jay, question["text"], words_only=words_only).memories}
+                given = {names[one.id] for one in remind(jay, question["text"], words_only=words_only).memories}
                 if question["gold"]:
                     sums["own"] += 1
                     sums["own, answered"] += bool(given & set(question["gold"]))
@@ -39,7 +39,7 @@ def measured(worlds: list[dict], *, words_only: bool, seen: list[str]) -> Counte
             others = [one["text"] for other in worlds if other is not world for one in other["questions"]]
             for kind, texts in (("strangers", others), ("prompts", PROMPTS)):
                 for text in texts:
-                    answer = reminded(jay, text, words_only=words_only)
+                    answer = remind(jay, text, words_only=words_only)
                     sums[kind] += 1
                     sums[f"{kind}, something"] += bool(answer.memories)
                     sums["tokens"] += answer.tokens

@@ -119,7 +119,7 @@ def before(jay: Engine, question: str, names: dict[str, str]) -> tuple[list[str]
     asked = ranking.asked_for(question)
     pairs, apart = Pairs(), set[tuple[str, str]]()
     for older, newer in combinations(known, 2):
-        seen = ranking.compared(older, newer, asked)
+        seen = ranking.compare_facts(older, newer, asked)
         if seen is not None and not ranking.on_another_one(older, newer, asked):
             pair = names[ranked.memories[older.row]], names[ranked.memories[newer.row]]
             pairs[pair] = seen

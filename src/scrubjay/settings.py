@@ -16,7 +16,7 @@ from typing import Any
 
 from scrubjay.errors import InvalidInput
 from scrubjay.lazy import tomllib
-from scrubjay.machine.paths import expanded, store_address
+from scrubjay.machine.paths import expand_home, store_address
 from scrubjay.values.frozen import dataclass
 
 
@@ -192,7 +192,7 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
     """
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in flags.items() if value is not None}
-    home = expanded(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ), field="home")
+    home = expand_home(given.get("home") or environ.get("SCRUBJAY_HOME") or data_folder(environ), field="home")
     config = read_config(home / "config.toml")
     values: dict[str, Any] = {}
     for entry in fields(Settings):
@@ -211,8 +211,10 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
     if values.get("archive", DATABASE) != DATABASE:
-        values["archive"] = str(expanded(values["archive"], field="archive").absolute())
-    values.setdefault("stores", expanded(environ.get("CORTEX_DATA_PATH") or home, field="CORTEX_DATA_PATH").absolute())
+        values["archive"] = str(expand_home(values["archive"], field="archive").absolute())
+    values.setdefault(
+        "stores", expand_home(environ.get("CORTEX_DATA_PATH") or home, field="CORTEX_DATA_PATH").absolute()
+    )
     values.setdefault("store", store_address(values["home"] / "memories.db"))
     return Settings(**values)
 
@@ -235,7 +237,7 @@ def converted(name: str, value: Any, default: Any, origin: str) -> Any:
     except (TypeError, ValueError):
         raise InvalidInput(f"{origin} must be text.", field=name) from None
     if isinstance(result, Path):
-        return expanded(result, field=origin).absolute()
+        return expand_home(result, field=origin).absolute()
     if name in CHOICES and result not in CHOICES[name]:
         raise InvalidInput(f"{origin} must be one of {', '.join(CHOICES[name])}.", field=name)
     return result

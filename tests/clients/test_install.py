@@ -16,7 +16,7 @@ import pytest
 from scrubjay.clients import guidance, jsonc
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
 from scrubjay.clients.guidance import END, START
-from scrubjay.clients.trial import connected
+from scrubjay.clients.trial import try_to_connect
 
 pytestmark = pytest.mark.process
 
@@ -89,6 +89,7 @@ def test_removing_leaves_nothing_of_what_install_created(client, call, place):
         ("codex", {"config.toml": "a = 1", "hooks.json": '{\n  "hooks": {\n  }\n}', "AGENTS.md": "Be brief."}),
         ("codex", {"config.toml": "[t]\r\nb = 1", "hooks.json": "\n", "AGENTS.md": "Be brief.\n\n"}),
         ("cursor", {"mcp.json": '{"x": "{}", "mcpServers": {\n}}', "hooks.json": '{"hooks": {\n\n}}'}),
+        ("cursor", {"mcp.json": "{}", "hooks.json": '{"hooks": {"stop": [{"command": "bell"}]}}'}),
         ("gemini", {"settings.json": "// only a comment", "GEMINI.md": "a\r\nb"}),
     ],
 )
@@ -154,7 +155,7 @@ def test_what_is_printed_is_what_is_written_and_starts_a_server(call, place):
     assert json.loads(printed) == json.loads(written)
     entry = json.loads(printed)["mcpServers"]["scrubjay"]
     assert entry["args"][-4:-2] == ["--space", "work"]
-    assert connected([entry["command"], *entry["args"]]).tools
+    assert try_to_connect([entry["command"], *entry["args"]]).tools
 
 
 def test_a_dry_run_shows_a_diff_and_writes_nothing(call, place):
@@ -321,9 +322,9 @@ def test_a_server_that_does_not_start_is_told(tmp_path):
     dumb.write_text("#!/bin/sh\necho no memory today >&2\n")
     dumb.chmod(0o755)
 
-    assert connected([str(dumb)]).why_not == "no memory today"
-    assert "No such file" in connected([str(tmp_path / "gone")]).why_not
-    assert "0.5 seconds" in connected([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.5).why_not
+    assert try_to_connect([str(dumb)]).why_not == "no memory today"
+    assert "No such file" in try_to_connect([str(tmp_path / "gone")]).why_not
+    assert "0.5 seconds" in try_to_connect([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.5).why_not
 
 
 def test_without_a_name_and_a_terminal_it_lists_what_it_found(call, place):
@@ -357,7 +358,7 @@ def found_in(environment, monkeypatch, *folders):
     for name in folders:
         (Path.home() / name).mkdir(parents=True)
     monkeypatch.setenv("PATH", environment["PATH"])
-    return [client for client in CLIENTS.values() if client.found()]
+    return [client for client in CLIENTS.values() if client.is_on_this_machine()]
 
 
 def test_at_a_terminal_it_asks_once_which_of_those_that_it_finds(terminal, place, environment, monkeypatch):

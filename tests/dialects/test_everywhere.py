@@ -6,7 +6,7 @@ import pytest
 
 from scrubjay.dialects.table import find
 from scrubjay.engine.lifecycle.bulk import Bulk
-from scrubjay.engine.reminder import reminded
+from scrubjay.engine.reminder import remind
 from scrubjay.errors import NotFound
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.search import Filter, Query, Verdict
@@ -180,7 +180,7 @@ def test_many_spaces_do_not_burst_a_brief(jay, budget):
 
 
 def test_a_reminder_gives_strong_ones_from_anywhere_and_says_from_where(jay, here):
-    found = reminded(jay, "demo port 8080", words_only=True)
+    found = remind(jay, "demo port 8080", words_only=True)
 
     assert FACT in found.text
     assert "from space acme" in found.text

@@ -45,7 +45,7 @@ def test_its_outcome_is_told_with_its_text(engine, dialect, operation, arguments
 def test_its_outcome_is_told_in_a_conversations_context(engine):
     [memory] = engine.list()
 
-    assert TOLD in fence.fenced([memory])
+    assert TOLD in fence.fence_memories([memory])
 
 
 def test_its_outcome_is_told_to_who_reads_it_by_its_path(engine):

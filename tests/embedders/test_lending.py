@@ -18,7 +18,7 @@ from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.embedders.lending import IDLE_SECONDS, MANY, MINUTE, Lending, Turns, lenders_of
 from scrubjay.engine.parts import engine_on
 from scrubjay.hooks.listening import ASKERS, listen
-from scrubjay.machine.local_sockets import BEGUN, LENDS, address, exchanged, remove_dead, sockets
+from scrubjay.machine.local_sockets import BEGUN, LENDS, address, exchange, remove_dead, sockets
 from scrubjay.machine.locks import try_lock
 from scrubjay.settings import load
 from tests.conftest import sqlite_store
@@ -374,7 +374,7 @@ def test_who_listens_only_for_hooks_is_told_of_no_model(window, tmp_path):
     window()
     [place] = sockets(tmp_path)
 
-    assert exchanged(place, {"lend": ""}, 60)["models"] == {}
+    assert exchange(place, {"lend": ""}, 60)["models"] == {}
 
 
 def test_what_an_older_version_says_of_itself_is_not_told(tmp_path):

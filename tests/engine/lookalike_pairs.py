@@ -20,6 +20,8 @@ DENIED = [
     ("User is fluent in Polish", "User does not speak Polish any longer"),
     ("The office is in Berlin", "The office is no longer in Berlin"),
     ("User has two dogs", "User has no dogs anymore"),
+    ("User has a cat allergy", "User isn't allergic to cats"),
+    ("I am allergic to kiwi", "I'm not allergic to kiwi"),
 ]
 
 # A denial of another thing, whichever was said first.
@@ -62,6 +64,12 @@ ANOTHER_DENIED = [
     ("I am allergic to penicillin", "I'm not allergic to peanuts"),
     ("Cheques are not accepted", "Card payments are accepted"),
     ("User was diagnosed with asthma", "User was not diagnosed with diabetes"),
+    ("The family home is in Utrecht", "The holiday house is not in Utrecht"),
+    ("The office printer is in room 4", "The coffee machine is not in room 4"),
+    ("User grew up in Cork", "User does not live in Cork"),
+    ("User was born in Naples", "User doesn't live in Naples anymore"),
+    ("User is married", "User has no children"),
+    ("Allergy: peanuts", "Not an allergy: gluten"),
 ]
 
 # What was denied is so now.

@@ -9,6 +9,7 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.brief import LEAST, MOST
 from scrubjay.engine.conversations.contexts import tokens_in
+from scrubjay.engine.reminder import remind
 from scrubjay.errors import InvalidInput
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.memory import LinkKind
@@ -149,14 +150,13 @@ def test_important_and_new_ones_come_before_the_others(jay, clock):
 
 
 def test_of_an_unsettled_pair_both_are_told_and_reminded_of_together_and_the_older_marked(real_jay):
-    from scrubjay.engine.reminder import reminded
 
     old = real_jay.store("The standup is at 9:30").memory
     other = real_jay.store("The user has a cat", importance=1.0).memory
     new = real_jay.store("The standup has been moved to 10:00", importance=0.1).memory
     assert [(pair.old.id, pair.new.id) for pair in real_jay.conflicts.list() if pair.sure] == [(old.id, new.id)]
 
-    brief, reminder = real_jay.brief(), reminded(real_jay, "When is the standup?")
+    brief, reminder = real_jay.brief(), remind(real_jay, "When is the standup?")
 
     assert names(brief) in ([other.id, new.id, old.id], [new.id, old.id, other.id])
     assert [memory.id for memory in reminder.memories] == [new.id, old.id]
@@ -166,7 +166,7 @@ def test_of_an_unsettled_pair_both_are_told_and_reminded_of_together_and_the_old
 
     real_jay.conflicts.settle(old=old.id, new=new.id)
     assert old.id not in names(real_jay.brief())
-    assert [memory.id for memory in reminded(real_jay, "When is the standup?").memories] == [new.id]
+    assert [memory.id for memory in remind(real_jay, "When is the standup?").memories] == [new.id]
     assert "may be outdated" not in real_jay.brief().text
 
 

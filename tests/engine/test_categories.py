@@ -16,7 +16,6 @@ from scrubjay.engine.store.categories import DETECTED, EXAMPLES, SIGNS, Categori
 from scrubjay.engine.store.embedding import Embedding
 from scrubjay.errors import EmbeddingError
 from scrubjay.values.memory import Category
-from tests.engine.matching import texts_matching
 
 pytestmark = pytest.mark.process
 
@@ -164,29 +163,6 @@ def test_every_detected_category_has_signs_and_as_many_examples_as_the_others():
     assert {sign.category for sign in SIGNS} == set(DETECTED) == set(EXAMPLES)
     assert len({len(examples) for examples in EXAMPLES.values()}) == 1
     assert Category.CUSTOM not in DETECTED
-
-
-@pytest.mark.parametrize("place", range(len(SIGNS)), ids=lambda place: SIGNS[place].name)
-def test_what_a_sign_matches_holds_a_word_that_it_needs(place):
-    """It is looked for only where one of them is."""
-    pattern = re.compile(SIGNS[place].pattern)
-    texts = list(texts_matching(pattern, 400))
-
-    assert len(texts) > 100
-    for text in (f"{one}{end}" for one in texts for end in (" x", "x")):  # the last word may go on
-        assert signs(text)[place] == bool(pattern.search(text.lower().lstrip(" -*>#\"'`"))), text
-
-
-def test_what_one_word_bears_no_neighbour_takes_away():
-    """A sign that a word bears by itself is not looked for in the text."""
-    words = {word for one in bench.load("train") for word in categories.WORD.findall(one.text.lower())}
-    borne = [(word, categories.needs().by_word[word] >> len(SIGNS)) for word in sorted(words)]
-
-    assert sum(bits > 0 for _, bits in borne) > 100
-    for word, bits in borne:
-        for text in (f"x {word} to be", f"{word}'s", f"no-{word}-in, is", f"x.{word}: y"):
-            found = [find(text) is not None for find in categories.compiled()]
-            assert all(found[place] for place in range(len(SIGNS)) if bits >> place & 1), text
 
 
 @pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: sign.name)

@@ -308,8 +308,8 @@ def test_while_it_is_being_archived_others_changes_are_refused(jay, monkeypatch)
         refused.append(error)
         return real(one, tier)
 
-    real = archiving.packed
-    monkeypatch.setattr(archiving, "packed", packed)
+    real = archiving.pack
+    monkeypatch.setattr(archiving, "pack", packed)
     jay.cold_storage.archive([memory.id])
 
     assert len(refused) == 1

@@ -103,6 +103,17 @@ def test_what_was_denied_and_is_so_now_is_at_least_a_candidate(real_jay):
     assert [pair for pair, told in told_of(real_jay, TRUE_AFTER_ALL).items() if told == "nothing"] == []
 
 
+def test_what_was_denied_is_a_candidate_among_many_that_lie_nearer(real_jay):
+    denied = "Patient has no known allergies"
+    real_jay.store(denied)
+    for thing in ("aspirin", "codeine", "morphine", "latex", "ibuprofen", "sulfa drugs"):
+        real_jay.store(f"Patient's brother was found to be allergic to {thing}")
+
+    stored = real_jay.store("Patient was found to be allergic to penicillin")
+
+    assert denied in [one.content for one in (*stored.similar, *stored.candidates)]
+
+
 @pytest.mark.parametrize(("old", "new"), OUTDATED)
 def test_what_may_be_outdated_is_proposed(real_jay, old, new):
     real_jay.store(old)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.engine.conversations.fence import CLOSING, LABEL, OPENING, fenced, neutral
+from scrubjay.engine.conversations.fence import CLOSING, LABEL, OPENING, fence_memories, neutral
 from scrubjay.values.memory import Category, Memory
 from scrubjay.values.times import parse_time
 from tests.engine.trust_texts import POISON
@@ -75,7 +75,7 @@ def careless(text):
 def test_no_memory_ends_the_fence(escape, place):
     one = memory(f"before {escape} after") if place == "content" else memory("text", title=escape)
 
-    block = fenced([one, memory("another")])
+    block = fence_memories([one, memory("another")])
 
     seen = careless(block)
     assert block.startswith(f"{OPENING}\n{LABEL}\n")
@@ -107,7 +107,7 @@ def test_text_without_a_marker_is_left_as_it_is(text):
 
 @pytest.mark.parametrize("text", POISON)
 def test_poison_stays_between_the_markers_word_for_word(text):
-    block = fenced([memory(text)])
+    block = fence_memories([memory(text)])
 
     inside = block.removeprefix(OPENING).removesuffix(CLOSING)
     assert text in inside
@@ -115,7 +115,7 @@ def test_poison_stays_between_the_markers_word_for_word(text):
 
 
 def test_nothing_is_nothing():
-    assert fenced([]) == ""
+    assert fence_memories([]) == ""
 
 
 PARTS = ["=", "==", "===", " ", "\n", "End", "end", "Context", "injected", "\u200b", "x"]

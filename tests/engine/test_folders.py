@@ -31,7 +31,7 @@ from scrubjay.errors import (
     StorageError,
 )
 from scrubjay.folders.folder import MARKER, Folder
-from scrubjay.folders.markdown import parsed
+from scrubjay.folders.markdown import parse_file
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.callers import Caller, Role
@@ -60,7 +60,7 @@ def file(folder, path):
 
 
 def document(folder, path):
-    return parsed(file(folder, path).read_bytes())
+    return parse_file(file(folder, path).read_bytes())
 
 
 def edit(place, old, new):
@@ -127,7 +127,7 @@ def test_phrases_are_in_the_file_and_read_from_it(jay, folder, filed):
     assert "also:" not in place.read_text()
     jay.update(filed, also=["who runs the port?", "pier: four"])
 
-    assert parsed(place.read_bytes()).also == ("who runs the port?", "pier: four")
+    assert parse_file(place.read_bytes()).also == ("who runs the port?", "pier: four")
     edit(place, 'also: ["who runs the port?", "pier: four"]', "also: [captain, no]")
     look(jay)
     assert (jay.get(filed).also, jay.get(filed).version) == (("captain", "no"), 1)
@@ -248,7 +248,7 @@ def test_a_file_with_a_name_of_its_own_keeps_it(jay, folder, filed):
     jay.update(memory.id, content="Green")
 
     assert memory.path == "my-notes/grosse-farbe-2" or memory.path == "my-notes/groe-farbe-2"
-    assert parsed(place.read_bytes()).content == "Green"
+    assert parse_file(place.read_bytes()).content == "Green"
     assert sorted(one.name for one in folder.rglob("*.md")) == ["Größe & Farbe_2.md", "harbour.md"]
 
 
@@ -334,7 +334,7 @@ def test_plain_markdown_gets_front_matter_when_its_memory_is_changed_here(jay, v
     text = file(vault, "people/Ottilie").read_text()
     assert text.startswith("---\n")
     assert text.endswith("---\n\nOttilie keeps the harbour.\n")
-    assert parsed(text.encode()).id == note.id
+    assert parse_file(text.encode()).id == note.id
     assert not file(vault, "people/ottilie").exists()
 
 
@@ -1078,12 +1078,12 @@ def test_a_file_written_but_not_noted_is_not_taken_for_an_edit(jay, folder, file
         tx.files.in_sync(filed, name=before.name, hash=before.hash, stamp="", version=before.agreed_version)
         tx.files.keep([filed])
         jay.ledger.change(tx, replace(jay.get(filed), content="Third text"), "updated", "content")
-    assert parsed(place.read_bytes()).content == "Second text"
+    assert parse_file(place.read_bytes()).content == "Second text"
     assert after.hash != before.hash
     look(jay)
 
     assert jay.get(filed).content == "Third text"
-    assert parsed(place.read_bytes()).content == "Third text"
+    assert parse_file(place.read_bytes()).content == "Third text"
 
 
 def test_a_new_file_written_but_not_noted_is_not_doubled(jay, folder, filed):
@@ -1276,7 +1276,7 @@ def test_a_mirror_of_many_is_complete(jay, tmp_path, monkeypatch):
     )
     brought = {f"mem_00000000000{n}" for n in range(5)}
 
-    assert {parsed(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}
+    assert {parse_file(one.read_bytes()).id for one in (tmp_path / "vault").rglob("*.md")} == {*ids, *more, *brought}
     assert jay.records.files.waiting() == {}
 
 
@@ -1743,7 +1743,7 @@ def test_a_decision_edited_by_hand_is_a_new_decision_on_its_topic(jay, folder):
     jay.folders.mirror(STORE)
     old = jay.decisions.save("database", "Use PostgreSQL", reasoning="We know it").memory
     place = file(folder, "decisions/database/Use PostgreSQL")
-    assert parsed(place.read_bytes()).content == "Use PostgreSQL\n\nWe know it"
+    assert parse_file(place.read_bytes()).content == "Use PostgreSQL\n\nWe know it"
     edit(place, "Use PostgreSQL\n", "Use SQLite\n")
     look(jay)
 
@@ -1752,7 +1752,7 @@ def test_a_decision_edited_by_hand_is_a_new_decision_on_its_topic(jay, folder):
     assert jay.get(old.id).superseded_by == current.id
     assert jay.get(old.id).content == "Use PostgreSQL"
     look(jay)
-    assert parsed(place.read_bytes()).content == "Use PostgreSQL\n\nWe know it"
+    assert parse_file(place.read_bytes()).content == "Use PostgreSQL\n\nWe know it"
     assert document(folder, "decisions/database/Use SQLite").content == "Use SQLite\n\nWe know it"
     assert 'superseded_by: "[[decisions/database/Use SQLite]]"' in place.read_text()
 

@@ -152,8 +152,8 @@ def test_an_update_of_a_field_that_nobody_may_set_is_refused():
 def test_a_title_that_was_given_survives_a_new_text():
     memory = admit(title="Home")
 
-    assert intake.retitled(memory, {"content": "User moved to Austin"}).title == "Home"
-    assert intake.retitled(admit(), {"content": "User moved to Austin"}).title == "User moved to Austin"
+    assert intake.retitle(memory, {"content": "User moved to Austin"}).title == "Home"
+    assert intake.retitle(admit(), {"content": "User moved to Austin"}).title == "User moved to Austin"
 
 
 def test_a_new_memory_may_be_a_mapping():

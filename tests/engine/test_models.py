@@ -261,7 +261,9 @@ def test_a_sync_carries_them(path, tmp_path):
         there = StorePeer(drive, now=utc_now, user="local", owned=False)
         ours = StorePeer(here.records, now=utc_now, user="local", owned=False)
         parcel = ours.parcel([hit.memory.id for hit in here.search("user Nutzer", limit=9)], vectors=True)
-        there.take(wire.read(wire.written(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest"))
+        there.take(
+            wire.read(wire.write_value(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest")
+        )
 
         assert memory.id in {one.memory.id for one in parcel.replicas}
         assert models_of(drive) == ["other-1"]

@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from scrubjay.engine.archive import packing
-from scrubjay.engine.archive.packing import Kept, packed, unpacked
+from scrubjay.engine.archive.packing import Kept, pack, unpack
 from scrubjay.errors import ArchiveDamaged
 from scrubjay.values.memory import Tier
 from tests.stores.contract.samples import some
@@ -31,7 +31,7 @@ GLACIER = (
 
 
 def read(data: bytes) -> Kept:
-    return unpacked(data, checksum=sha256(data).digest())
+    return unpack(data, checksum=sha256(data).digest())
 
 
 @pytest.mark.parametrize("text", [COLD, GLACIER], ids=["cold", "glacier"])
@@ -41,18 +41,18 @@ def test_what_an_earlier_version_archived_is_still_read(text: str):
 
 @pytest.mark.parametrize("tier", [Tier.COLD, Tier.GLACIER, Tier.DEEP_ARCHIVE])
 def test_what_is_packed_is_read_again(tier: Tier):
-    assert read(packed(KEPT, tier)) == KEPT
+    assert read(pack(KEPT, tier)) == KEPT
 
 
 @pytest.mark.parametrize("tier", [Tier.COLD, Tier.GLACIER])
 @pytest.mark.parametrize("cut", [1, 10, 40])
 def test_a_frame_that_is_cut_off_is_damaged(tier: Tier, cut: int):
     with pytest.raises(ArchiveDamaged):
-        read(packed(KEPT, tier)[:-cut])
+        read(pack(KEPT, tier)[:-cut])
 
 
 def test_a_frame_that_unpacks_to_more_than_any_archive_may_is_damaged(monkeypatch: pytest.MonkeyPatch):
-    data = packed(KEPT, Tier.GLACIER)
+    data = pack(KEPT, Tier.GLACIER)
     monkeypatch.setattr(packing, "MAX_BYTES", 100)
     with pytest.raises(ArchiveDamaged):
         read(data)

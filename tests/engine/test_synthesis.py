@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.lifecycle import synthesis
-from scrubjay.engine.lifecycle.synthesis import Piece, joined, pieces
+from scrubjay.engine.lifecycle.synthesis import Piece, join_pieces, pieces
 
 
 def texts(text):
@@ -32,8 +32,8 @@ def test_a_text_is_cut_into_sentences_and_lines(text, expected):
 def test_sentences_are_joined_by_spaces_and_lines_by_line_ends():
     sentences = [Piece("User likes tea", 0, line=False), Piece("User likes cake.", 1, line=False)]
 
-    assert joined(sentences) == "User likes tea. User likes cake."
-    assert joined([*sentences, Piece("- one", 2, line=True)]) == "User likes tea. User likes cake.\n- one"
+    assert join_pieces(sentences) == "User likes tea. User likes cake."
+    assert join_pieces([*sentences, Piece("- one", 2, line=True)]) == "User likes tea. User likes cake.\n- one"
 
 
 def made(engine, clock, *contents):
@@ -41,7 +41,7 @@ def made(engine, clock, *contents):
     for content in contents:
         clock.move(hours=1)
         memories.append(engine.store(content, created_at=clock()).memory)
-    return synthesis.synthesised(memories, engine.parts.embedding, lambda: engine.parts.judge)
+    return synthesis.synthesise(memories, engine.parts.embedding, lambda: engine.parts.judge)
 
 
 @pytest.mark.parametrize(

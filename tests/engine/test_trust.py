@@ -84,7 +84,7 @@ def test_what_a_pattern_matches_holds_a_word_of_each_group(kind):
 
 @pytest.mark.parametrize("what", secrets.SHAPES)
 def test_what_a_shape_matches_holds_its_letters(what):
-    texts = list(texts_matching(secrets.COMPILED[what], 300))
+    texts = list(texts_matching(secrets.COMPILED[what], 600))
 
     assert len(texts) > 10
     assert all(what in secrets.shapes_due(text) for text in texts)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay.errors import FileDamaged
-from scrubjay.folders.markdown import Document, heading_in, links_in, parsed, rendered, tags_in
+from scrubjay.folders.markdown import Document, heading_in, links_in, parse_file, render_file, tags_in
 
 pytestmark = pytest.mark.process
 
@@ -23,7 +23,7 @@ def test_what_is_written_is_read_back(content, tags, source):
         content=content, created_at=AT, updated_at=AT, tags=tuple(tags), source=source, id="mem_a", type="memory"
     )
 
-    assert parsed(rendered(document)) == document
+    assert parse_file(render_file(document)) == document
 
 
 def test_the_keys_come_in_cortexs_order():
@@ -38,14 +38,14 @@ def test_the_keys_come_in_cortexs_order():
         type="memory",
     )
 
-    assert rendered(document).decode() == (
+    assert render_file(document).decode() == (
         "---\ncreated_at: 2026-11-15T10:00:00.000Z\nupdated_at: 2026-11-15T10:00:00.000Z\n"
         'tags: ["a"]\nsource: mcp\nexpires_at: 2026-11-15T10:00:00.000Z\nid: mem_x\ntype: memory\n---\n\nText\n'
     )
 
 
 def test_line_ends_of_windows_and_a_byte_order_mark_are_read():
-    document = parsed(b"\xef\xbb\xbf---\r\ntags: [a]\r\n---\r\n\r\nOne\r\nTwo\r\n")
+    document = parse_file(b"\xef\xbb\xbf---\r\ntags: [a]\r\n---\r\n\r\nOne\r\nTwo\r\n")
 
     assert (document.content, document.tags) == ("One\nTwo", ("a",))
 
@@ -55,19 +55,19 @@ def test_line_ends_of_windows_and_a_byte_order_mark_are_read():
     [("2026-11-15T10:00:00Z", 10), ("2026-11-15 10:00:00", 10), ("2026-11-15", 0), ('"2026-11-15T12:00:00+02:00"', 10)],
 )
 def test_times_are_read_however_yaml_takes_them(written, hour):
-    assert parsed(f"---\ncreated_at: {written}\n---\nx".encode()).created_at == AT.replace(hour=hour)
+    assert parse_file(f"---\ncreated_at: {written}\n---\nx".encode()).created_at == AT.replace(hour=hour)
 
 
 @pytest.mark.parametrize("tags", ["[no, 3.10, 012, 12:30, True, 1e3]", "\n- no\n- 3.10\n- 012\n- 12:30\n- True\n- 1e3"])
 def test_tags_are_the_words_that_stand_there(tags):
-    document = parsed(f"---\ntags: {tags}\ntopic: 3.10\n---\nx".encode())
+    document = parse_file(f"---\ntags: {tags}\ntopic: 3.10\n---\nx".encode())
 
     assert document.tags == ("no", "3.10", "012", "12:30", "True", "1e3")
     assert document.topic == "3.10"
 
 
 def test_front_matter_in_one_line_is_read():
-    document = parsed(b"---\n{tags: [a], other: 1}\n---\nText")
+    document = parse_file(b"---\n{tags: [a], other: 1}\n---\nText")
 
     assert document.tags == ("a",)
     assert document.others == "other: 1\n"
@@ -90,7 +90,7 @@ HOSTILE = [
 @pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_front_matter_ends_quickly(data):
     """100 kB cost no more than a thousand times what a plain file costs."""
-    plain = rendered(Document(content="x", tags=("a",)))
+    plain = render_file(Document(content="x", tags=("a",)))
 
     assert cost(data) < 1000 * max(cost(plain), 1e-4)
 
@@ -101,7 +101,7 @@ def cost(data: bytes) -> float:
     for _ in range(5):
         begun = thread_time()
         with suppress(FileDamaged):
-            parsed(data)
+            parse_file(data)
         costs.append(thread_time() - begun)
     return min(costs)
 
@@ -138,7 +138,7 @@ BROKEN = ["tags: [a", "- a\n---\n", "a: b\n", "# only a comment\n", "[a, b]\n---
 
 @pytest.mark.parametrize("text", BREAKS)
 def test_dashes_before_a_text_are_a_line_and_no_front_matter(text):
-    document = parsed(text.encode())
+    document = parse_file(text.encode())
 
     assert document.plain
     assert document.content == text.removesuffix("\n")
@@ -147,4 +147,4 @@ def test_dashes_before_a_text_are_a_line_and_no_front_matter(text):
 @pytest.mark.parametrize("head", BROKEN)
 def test_what_begins_like_front_matter_and_is_none_is_damaged(head):
     with pytest.raises(FileDamaged):
-        parsed(f"---\n{head}".encode())
+        parse_file(f"---\n{head}".encode())

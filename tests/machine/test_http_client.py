@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from scrubjay.errors import InvalidInput
-from scrubjay.machine.http_client import NETWORK_ERRORS, Client, Limits, TooLong, fetched
+from scrubjay.machine.http_client import NETWORK_ERRORS, Client, Limits, TooLong, fetch_following
 
 LIMITS = Limits(5.0, 5.0, 1_000)
 
@@ -160,7 +160,7 @@ def test_a_name_and_password_in_an_address_are_sent_as_such(site):
 def test_a_download_follows_redirects_with_its_range_and_their_query(site):
     site.pages |= {"/a": (302, {"Location": "/b?x=1"}, b"elsewhere"), "/b?x=1": (206, {}, b"rest")}
 
-    with fetched(f"{site.url}/a", LIMITS, {"Range": "bytes=4-"}) as reply:
+    with fetch_following(f"{site.url}/a", LIMITS, {"Range": "bytes=4-"}) as reply:
         assert (reply.status, reply.read()) == (206, b"rest")
 
     assert [(path, headers["Range"]) for _, path, headers in site.asked] == [("/a", "bytes=4-"), ("/b?x=1", "bytes=4-")]
@@ -170,7 +170,7 @@ def test_a_download_follows_redirects_with_its_range_and_their_query(site):
 def test_a_redirect_that_leads_nowhere_is_an_error(site, target):
     site.pages["/a"] = (301, {"Location": target}, b"")
 
-    with pytest.raises(NETWORK_ERRORS), fetched(f"{site.url}/a", LIMITS, {}) as reply:
+    with pytest.raises(NETWORK_ERRORS), fetch_following(f"{site.url}/a", LIMITS, {}) as reply:
         reply.body()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrubjay.folders.markdown import parsed
+from scrubjay.folders.markdown import parse_file
 from scrubjay.folders.registry import Registry
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.search import Filter
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.process
 def files_of(home: Path) -> dict[str, str]:
     folder = home / "stores" / "default"
     return {
-        str(place.relative_to(folder)).removesuffix(".md"): parsed(place.read_bytes()).content
+        str(place.relative_to(folder)).removesuffix(".md"): parse_file(place.read_bytes()).content
         for place in folder.rglob("*.md")
     }
 

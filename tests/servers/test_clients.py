@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay.clients.catalogue import CLIENTS, USER
-from scrubjay.clients.install import wanted
+from scrubjay.clients.install import find_wanted
 from scrubjay.clients.launch import command, home_arguments
 from scrubjay.servers.http import connect_texts
 from scrubjay.servers.stdio.options import parse
@@ -90,7 +90,7 @@ def test_what_documents_say_by_hand_is_what_install_writes(page):
     text = (ROOT / page).read_text("utf-8")
     lines = re.findall(r"^claude mcp add scrubjay -- .*scrubjay (mcp .*)$", text, re.MULTILINE)
     lists = [" ".join(json.loads(found)) for found in re.findall(r'"args": (\[.*\])', text)]
-    want = wanted(CLIENTS["cursor"], load({}, home=str(data_folder({}))), scope=USER, folder=ROOT, space=None)
+    want = find_wanted(CLIENTS["cursor"], load({}, home=str(data_folder({}))), scope=USER, folder=ROOT, space=None)
 
     assert lines
     assert {*lines, *lists} == {" ".join(want.arguments)}

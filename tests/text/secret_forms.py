@@ -36,6 +36,7 @@ PASSWORDS = {  # as people choose them
 KEY = made(40, seed="key")
 SLASHED = made(12, seed="s1") + "/" + made(13, seed="s2") + "+" + made(12, seed="s3")  # as AWS makes them
 P, YEAR, LEET, MADE, SIGNS, WORDS = PASSWORDS.values()
+SIGNED = "Fulmar" + "!37"
 
 ENCODED = base64.b64encode(P.encode() * 2).decode()  # as Kubernetes keeps them
 SEED_PHRASE = "crane violet harbor motion ticket pepper lunar orbit thrive kidney window basket"
@@ -100,6 +101,17 @@ FORMS: list[tuple[str, str, str]] = [
     ("sentence", f"Credentials for staging: anna:{LEET}", LEET),
     ("sentence", f"creds = root/{MADE}", MADE),
     ("sentence", "The seed phrase is " + SEED_PHRASE, SEED_PHRASE),
+    ("sentence", f"The token was rotated last week, it is {KEY} now", KEY),
+    ("sentence", f"We changed the admin password; the new one: {SIGNED}", SIGNED),
+    ("sentence", f"The router's login is admin/{P}", P),
+    ("sentence", f"The admin pw got changed to {LEET}", LEET),
+    ("sentence", f"My laptop password? {YEAR}", YEAR),
+    ("sentence", f"pwd for the jump host => {LEET}", LEET),
+    ("sentence", "The keypad code is 66120", "66120"),
+    ("sentence", f"SSID Harbour, key {WORDS}", WORDS),
+    ("sentence", 'Unlock it with passphrase "gulls sit on 38 eggs"', "gulls sit on"),
+    ("sentence", f"the weather api key {made(32, HEX, seed='weather')}", made(32, HEX, seed="weather")),
+    ("sentence", f"spring.datasource.password=Auk_{made(5, '89', seed='auk')}", made(5, "89", seed="auk")),
     # Markdown
     ("markdown", f"**Password:** {P}", P),
     ("markdown", f"**Password**: {P}", P),
@@ -158,8 +170,15 @@ FORMS: list[tuple[str, str, str]] = [
     ("command", f"redis://:{MADE}@cache:6379/0", MADE),
     ("command", f"Cookie: lang=de; sid={KEY}", KEY),
     ("command", f"otpauth://totp/Harbour:anna?secret={made(32, CAPITALS, seed='otp')}", made(32, CAPITALS, seed="otp")),
+    ("command", f"ldapsearch -D cn=admin -w {LEET} -b dc=x", LEET),
+    ("command", f"smbclient //nas/x -U anna%{LEET}", LEET),
+    ("command", f"sqlcmd -S db1 -U sa -P {LEET}", LEET),
+    ("command", f"htpasswd -b .htpasswd anna {LEET}", LEET),
+    ("command", f"keytool -storepass {LEET} -list", LEET),
     # Other languages
     ("german", f"Das Passwort für Grafana lautet {P}", P),
+    ("german", f"Das Kennwort wurde auf {LEET} geändert", LEET),
+    ("german", "Der Türcode ist 8813", "8813"),
     ("german", f"Das WLAN-Passwort ist {YEAR}", YEAR),
     ("german", f"Kennwort: {LEET}", LEET),
     ("german", f"Der API-Schlüssel ist {KEY}", KEY),
@@ -169,6 +188,7 @@ FORMS: list[tuple[str, str, str]] = [
     ("french", f"La clé API est {KEY}", KEY),
     ("french", f"jeton d'accès : {KEY}", KEY),
     ("spanish", f"La contraseña de la base de datos es {P}", P),
+    ("spanish", "La contraseña es Gaviota_77", "Gaviota_77"),
     ("spanish", f"Contraseña: {LEET}", LEET),
     ("spanish", f"La clave de API es {KEY}", KEY),
     ("spanish", f"clave: {LEET}", LEET),
@@ -182,7 +202,12 @@ FORMS: list[tuple[str, str, str]] = [
     ("russian", f"Пароль — {P}", P),
     ("russian", f"API-ключ: {KEY}", KEY),
     ("chinese", f"密码是{LEET}", LEET),
+    ("chinese", f"令牌ghp_{made(36, seed='zh')}很重要", made(36, seed="zh")),
+    ("japanese", f"鍵はghp_{made(36, seed='ja')}です", made(36, seed="ja")),
     ("italian", f"La password del router è {P}", P),
+    ("russian", f"Пароль админа — {LEET}", LEET),
+    ("swedish", f"Lösenordet till NAS:en är {LEET}", LEET),
+    ("finnish", f"Salasana: {P}", P),
     ("dutch", f"Het wachtwoord is {P}", P),
     # By shape
     ("provider", f"gsk_{made(52, seed='g')}", made(52, seed="g")),
@@ -200,7 +225,10 @@ FORMS: list[tuple[str, str, str]] = [
     ("provider", f"pplx-{made(48, seed='pp')}", made(48, seed="pp")),
     ("provider", f"nfp_{made(40, seed='nf')}", made(40, seed="nf")),
     ("provider", f"{made(3, seed='a8')}8Q~{made(34, seed='az')}", made(34, seed="az")),
+    ("provider", f"sk.eyJ{made(60, seed='map')}.{made(22, seed='map')}", made(22, seed="map")),
     # Private keys
+    ("private key", f"client-key-data: {base64.b64encode(pem().encode()).decode()}",
+     base64.b64encode(pem().encode()).decode()[24:]),
     ("private key", pem(), made(64, LETTERS + "+/", seed="pemRSA 3")),
     ("private key", json.dumps({"private_key": pem("")}), made(64, LETTERS + "+/", seed="pem5")),
     ("private key", 'KEY="' + pem("EC ").replace("\n", "\\n") + '"', made(64, LETTERS + "+/", seed="pemEC 4")),
@@ -283,5 +311,17 @@ LOOK_ALIKES = [
     "The token is a JWT signed with RS256",
     "PIN headers: 40, GPIO 17",
     "The order 4471-AB12 has no secret",
+    "The token endpoint is OAuth2TokenEndpointV2Controller in the service",
+    "Password validation lives in PasswordPolicyValidatorImplV2Test",
+    "Secret scanning is on for the repository HarbourApp2026Backend",
+    "See issue#1234 on the password reset flow",
+    "The password page uses React18 & TypeScript5",
+    "Password rules: 12+ chars, 1 digit, 1 of !@#$%",
+    'Passphrase words come from the EFF "large wordlist"',
+    "What is the password? Ask Ben on 2031-05-01.",
+    "The error code is 50012, the gate code coverage 80%",
+    "The login is at https://app.harbour.test/signin2",
+    "Commit abc9f3c2b1a8d7e6f5c4b3a29181716151413121 removes the password",
+    "certificate: " + base64.b64encode(b"-----BEGIN CERTIFICATE-----" + KEY.encode() * 4).decode(),
     "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ class FolderObjects(Objects):
         self._folder = folder
 
     def mark(self, tier: str) -> str | None:
-        with _translated():
+        with _translated_errors():
             try:
                 text = self._marker(tier).read_bytes()
             except (FileNotFoundError, NotADirectoryError):
@@ -43,21 +43,21 @@ class FolderObjects(Objects):
 
     def set_mark(self, tier: str, mark: str) -> None:
         marker = self._marker(tier)
-        with _translated():
+        with _translated_errors():
             marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(marker, MARK + mark.encode() + b"\n")
             sync_folder(marker.parent.parent)
 
     def write(self, name: str, data: bytes) -> None:
         path = self._path(name)
-        with _translated():
+        with _translated_errors():
             self._check_there(name)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             replace_file(path, data)
             sync_folder(path.parent.parent)
 
     def read(self, name: str) -> bytes:
-        with _translated():
+        with _translated_errors():
             try:
                 return self._path(name).read_bytes()
             except FileNotFoundError:
@@ -65,7 +65,7 @@ class FolderObjects(Objects):
                 raise ArchiveDamaged("The archived object is missing.") from None
 
     def remove(self, name: str) -> None:
-        with _translated():
+        with _translated_errors():
             try:
                 self._path(name).unlink()
             except FileNotFoundError:
@@ -84,7 +84,7 @@ class FolderObjects(Objects):
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """Messages never include a path: they may reach a model or a stranger."""
     try:
         yield

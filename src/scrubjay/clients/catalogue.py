@@ -96,7 +96,7 @@ class Client:
         places = [place(text, folder) for text in (self.user if scope == USER else self.project)]
         return next((one for one in places if one.exists()), places[0])
 
-    def found(self) -> bool:
+    def is_on_this_machine(self) -> bool:
         """Whether this machine has it: one of its folders or programs."""
         own = [place(text, Path()) for text in self.user]
         own = [one if one.parent == Path.home() else one.parent for one in own]

@@ -69,14 +69,14 @@ def entries(client: Client, scope: str, file: Path) -> Iterator[Entry]:
     if not isinstance(servers, dict):
         raise jsonc.Unreadable(f"{client.table if isinstance(data, dict) else 'the file'} is not an object")
     for name, server in servers.items():
-        words = started(server)
+        words = command_of(server)
         if any(Path(word).stem == NAME for word in words[:3]) and "mcp" in words:
             yield Entry(client, scope, file, name, words)
         elif name == NAME:
             yield Entry(client, scope, file, name, [])
 
 
-def started(server: Any) -> list[str]:
+def command_of(server: Any) -> list[str]:
     """The command of an entry and its arguments, whatever the client's shape."""
     if not isinstance(server, dict):
         return []

@@ -40,7 +40,9 @@ class Wanted:
     keyed: bool = False  # whether that wants a key
 
 
-def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: Any) -> Wanted:
+def find_wanted(
+    client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: Any
+) -> Wanted:
     """A coding agent works in the space of its repository unless told otherwise; every other space is read as well.
 
     A project's file is shared, so neither this machine's path of the program nor its home is written there.
@@ -53,7 +55,7 @@ def wanted(client: Client, settings: Settings, *, scope: str, folder: Path, spac
     return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
 
 
-def installed(client: Client, want: Wanted) -> list[Change]:
+def plan_install(client: Client, want: Wanted) -> list[Change]:
     """The changes that connect a client.
 
     :raises InvalidInput: if a file cannot be read or understood; the message says where
@@ -69,25 +71,25 @@ def installed(client: Client, want: Wanted) -> list[Change]:
     undone = removals(client, want)
     found = []
     for file, before in texts(edits).items():
-        after = edited(file, before, edits)
+        after = apply_edits(file, before, edits)
         if before != after:
-            rest = edited(file, before, undone)
+            rest = apply_edits(file, before, undone)
             found.append(Change(file, before, after, copied=rest == before or not is_bare(rest)))
     return found
 
 
-def removed(client: Client, want: Wanted) -> list[Change]:
+def plan_removal(client: Client, want: Wanted) -> list[Change]:
     """The changes that disconnect it again, hooks, rules and skill included. A file that has nothing but what we wrote
     goes, unless it was there before us: then there is a copy of it."""
     edits = removals(client, want)
     skills = list(skill_files(client, want))
     found = []
     for file, before in texts(edits).items():
-        after, original = edited(file, before, edits), contents(copy_of(file))
+        after, original = apply_edits(file, before, edits), contents(copy_of(file))
         if after != before and says_the_same(file, after, original):
             after = original
         changed = file in skills and after is not None and guidance.is_skill(after)  # by the user, but still ours
-        restored = original is not None and (after == original or after == edited(file, original, edits))
+        restored = original is not None and (after == original or after == apply_edits(file, original, edits))
         change = Change(file, before, None if changed else after, copied=changed, restored=restored and not changed)
         if change.needed or change.restored:
             found.append(change)
@@ -108,7 +110,7 @@ def texts(edits: list[tuple[Path, Edit]]) -> dict[Path, str | None]:
     return {file: contents(file) for file, _ in edits}
 
 
-def edited(file: Path, text: str | None, edits: list[tuple[Path, Edit]]) -> str | None:
+def apply_edits(file: Path, text: str | None, edits: list[tuple[Path, Edit]]) -> str | None:
     """The text after all edits of this file: Gemini keeps servers and hooks in the same one."""
     try:
         for one, edit in edits:
@@ -198,7 +200,7 @@ def without_server(client: Client, want: Wanted, text: str) -> str:
     return jsonc.remove(text, path, kept=jsonc.hollow(original, path))
 
 
-def printed(client: Client, want: Wanted) -> str:
+def entry_to_paste(client: Client, want: Wanted) -> str:
     """The entry as a text to paste."""
     return with_server(client, want, "").rstrip("\n")
 
@@ -225,15 +227,17 @@ def with_hooks(client: Client, want: Wanted, text: str) -> str:
 
 
 def without_hooks(client: Client, want: Wanted, text: str) -> str:
-    assert client.hooks is not None
+    hooks = client.hooks
+    assert hooks is not None
     if jsonc.is_blank(text):
         return text
     [file] = hooks_files(client, want)
     original = contents(copy_of(file))
-    for event in client.hooks.events.values():
+    for event in hooks.events.values():
         path = ("hooks", event)
         text = jsonc.remove_items(text, path, ours=is_ours, kept=jsonc.hollow(original, path))
-    if original and not jsonc.read(text).get("hooks") and "version" not in jsonc.read(original):
+    was = jsonc.read(original) if original else {"version": hooks.version}
+    if "version" not in was and jsonc.read(text).get("hooks") in (None, {}, was.get("hooks")):
         text = jsonc.remove(text, ("version",))
     return text
 

@@ -55,7 +55,7 @@ def read(text: str) -> Any:
 
     :raises Unreadable: naming line and column
     """
-    return {} if is_blank(text) else parsed(text).value
+    return {} if is_blank(text) else parse_document(text).value
 
 
 def is_blank(text: str) -> bool:
@@ -67,35 +67,37 @@ def put(text: str, path: Path, value: Any) -> str:
     """The text with this value at the path; objects on the way are created."""
     if is_blank(text):
         text += ("" if text in ("", "\ufeff") or text.endswith("\n") else "\n") + "{}\n"
-    node, rest = deepest(parsed(text), path)
+    node, rest = deepest(parse_document(text), path)
     if not rest:
         changed = (
-            spliced(text, node.start, node.end, rendered(text, node.start, value)) if node.value != value else text
+            splice_text(text, node.start, node.end, render_value(text, node.start, value))
+            if node.value != value
+            else text
         )
     else:
         new = value
         for name in reversed(rest[1:]):
             new = {name: new}
-        changed = added(text, node, new, name=rest[0])
-    return checked(text, changed, lambda data: placed(data, path, value))
+        changed = add_part(text, node, new, name=rest[0])
+    return check_edit(text, changed, lambda data: place_at(data, path, value))
 
 
 def put_item(text: str, path: Path, value: Any, *, ours: Callable[[Any], bool]) -> str:
     """The text with this value in the list at the path, in the place of the one that is ours or as the last one."""
-    node, rest = (Node(0), path) if is_blank(text) else deepest(parsed(text), path)
+    node, rest = (Node(0), path) if is_blank(text) else deepest(parse_document(text), path)
     if rest:
         return put(text, path, [value])
     if not isinstance(node.value, list):
         raise Unreadable(f"{'.'.join(path)} is not a list")
     own = [part for part in node.parts if ours(part.node.value)]
     if not own:
-        changed = added(text, node, value)
+        changed = add_part(text, node, value)
     elif own[0].node.value == value:
         changed = text
     else:
-        changed = spliced(text, own[0].node.start, own[0].node.end, rendered(text, own[0].start, value))
+        changed = splice_text(text, own[0].node.start, own[0].node.end, render_value(text, own[0].start, value))
     replaced = [value if own and item is own[0].node.value else item for item in node.value]
-    return checked(text, changed, lambda data: placed(data, path, replaced if own else [*node.value, value]))
+    return check_edit(text, changed, lambda data: place_at(data, path, replaced if own else [*node.value, value]))
 
 
 def remove(text: str, path: Path, *, kept: int = 0) -> str:
@@ -103,19 +105,19 @@ def remove(text: str, path: Path, *, kept: int = 0) -> str:
     the first `kept` steps."""
     changed = text
     for length in range(len(path), kept, -1):
-        holder, rest = deepest(parsed(changed), path[: length - 1])
+        holder, rest = deepest(parse_document(changed), path[: length - 1])
         part = holder.part(path[length - 1]) if not rest else None
         if part is None or (length < len(path) and part.node.value):
             break
         changed = without(changed, holder, part)
-    return checked(text, changed, lambda data: dropped(data, path, kept))
+    return check_edit(text, changed, lambda data: drop_at(data, path, kept))
 
 
 def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool], kept: int = 0) -> str:
     """The text without what is ours in the list at the path."""
     changed = text
     while True:
-        node, rest = deepest(parsed(changed), path)
+        node, rest = deepest(parse_document(changed), path)
         own = [part for part in node.parts if ours(part.node.value)] if not rest else []
         if not own:
             break
@@ -123,7 +125,7 @@ def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool], kept: in
             return remove(changed, path, kept=kept)
         changed = without(changed, node, own[0])
     others = [item for item in node.value if not ours(item)] if not rest else None
-    return changed if rest else checked(text, changed, lambda data: placed(data, path, others))
+    return changed if rest else check_edit(text, changed, lambda data: place_at(data, path, others))
 
 
 def hollow(text: str | None, path: Path) -> int:
@@ -142,7 +144,7 @@ def hollow(text: str | None, path: Path) -> int:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def parsed(text: str) -> Node:
+def parse_document(text: str) -> Node:
     node = value_at(text, skip(text, 0), 0)
     if skip(text, node.end) != len(text):
         raise unreadable(text, skip(text, node.end))
@@ -163,10 +165,10 @@ def value_at(text: str, at: int, depth: int) -> Node:
     found = STRING.match(text, at) or SCALAR.match(text, at)
     if found is None:
         raise unreadable(text, at)
-    return Node(at, found.end(), decoded(text, at, found[0]))
+    return Node(at, found.end(), decode_value(text, at, found[0]))
 
 
-def decoded(text: str, at: int, literal: str) -> Any:
+def decode_value(text: str, at: int, literal: str) -> Any:
     try:
         return json.loads(literal)
     except ValueError:  # such as an unknown escape
@@ -186,7 +188,7 @@ def holder_at(text: str, at: int, depth: int) -> Node:
             found = STRING.match(text, at)
             if found is None:
                 raise unreadable(text, at)
-            name = decoded(text, at, found[0])
+            name = decode_value(text, at, found[0])
             at = skip(text, found.end())
             if text[at : at + 1] != ":":
                 raise unreadable(text, at)
@@ -225,7 +227,7 @@ def deepest(node: Node, path: Path) -> tuple[Node, Path]:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def added(text: str, holder: Node, value: Any, *, name: str | None = None) -> str:
+def add_part(text: str, holder: Node, value: Any, *, name: str | None = None) -> str:
     """The text with one more part at the end of an object or list."""
     line = newline(text)
     outer = indentation(text, holder.start)
@@ -234,41 +236,41 @@ def added(text: str, holder: Node, value: Any, *, name: str | None = None) -> st
         inner = outer + step(text)
         body = f"{line}{inner}{label}{pretty(value, inner, text)}{line}{outer}"
         comments = text[holder.start + 1 : holder.end - 1].rstrip()  # there may be some, and nothing else
-        return spliced(text, holder.start + 1, holder.end - 1, comments + body)
+        return splice_text(text, holder.start + 1, holder.end - 1, comments + body)
     last, comma = holder.parts[-1], "," if holder.comma else ""
     at = text.index(",", skip(text, last.node.end)) + 1 if holder.comma else last.node.end
     if "\n" not in text[holder.start : last.start]:  # all on one line
-        return spliced(
+        return splice_text(
             text, at, at, f"{comma or ','} {label}{json.dumps(value, ensure_ascii=False)}"[len(comma) :] + comma
         )
     inner = indentation(text, last.start)
     found = REST_OF_LINE.match(text, at)
     assert found
     behind = found.end() if found[0].strip() else at  # a comment on that line belongs to the last part
-    text = spliced(text, behind, behind, f"{line}{inner}{label}{pretty(value, inner, text)}{comma}")
-    return text if holder.comma else spliced(text, last.node.end, last.node.end, ",")
+    text = splice_text(text, behind, behind, f"{line}{inner}{label}{pretty(value, inner, text)}{comma}")
+    return text if holder.comma else splice_text(text, last.node.end, last.node.end, ",")
 
 
 def without(text: str, holder: Node, part: Part) -> str:
     """The text without one part of an object or list, its comma and, if it had one to itself, its line."""
     start, end = part.start, part.node.end
     if len(holder.parts) == 1 and not (text[holder.start + 1 : start] + text[end : holder.end - 1]).strip(" \t\r\n,"):
-        return spliced(text, holder.start + 1, holder.end - 1, "")
+        return splice_text(text, holder.start + 1, holder.end - 1, "")
     if part is not holder.parts[-1] or holder.comma:
         end = text.index(",", skip(text, end)) + 1
     elif len(holder.parts) > 1:  # the last one, without a comma behind it: the one before it goes
         comma = text.index(",", skip(text, holder.parts[-2].node.end))
         if not text[comma + 1 : start].strip():
-            return spliced(text, comma, end, "")
-        text = spliced(text, comma, comma + 1, "")
+            return splice_text(text, comma, end, "")
+        text = splice_text(text, comma, comma + 1, "")
         start, end = start - 1, end - 1
     opening = text.rfind("\n", 0, start) + 1
     if not text[opening:start].strip() and (rest := re.match(r"[ \t]*\r?\n", text[end:])):
-        return spliced(text, opening, end + rest.end(), "")
-    return spliced(text, start, end + (text[end : end + 1] == " "), "")
+        return splice_text(text, opening, end + rest.end(), "")
+    return splice_text(text, start, end + (text[end : end + 1] == " "), "")
 
 
-def rendered(text: str, at: int, value: Any) -> str:
+def render_value(text: str, at: int, value: Any) -> str:
     return pretty(value, indentation(text, at), text)
 
 
@@ -294,28 +296,28 @@ def newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def spliced(text: str, start: int, end: int, new: str) -> str:
+def splice_text(text: str, start: int, end: int, new: str) -> str:
     return text[:start] + new + text[end:]
 
 
 # --- what it should say ----------------------------------------------------------------------------------------------
 
 
-def checked(before: str, after: str, expected: Callable[[Any], Any]) -> str:
+def check_edit(before: str, after: str, expected: Callable[[Any], Any]) -> str:
     """:raises Unreadable: if the text does not say what it should"""
     if read(after) != expected(read(before)):
         raise Unreadable("its layout is unusual")
     return after
 
 
-def placed(data: Any, path: Sequence[str], value: Any) -> Any:
-    return {**data, path[0]: placed(data.get(path[0], {}), path[1:], value)} if path else value
+def place_at(data: Any, path: Sequence[str], value: Any) -> Any:
+    return {**data, path[0]: place_at(data.get(path[0], {}), path[1:], value)} if path else value
 
 
-def dropped(data: Any, path: Sequence[str], kept: int = 0) -> Any:
+def drop_at(data: Any, path: Sequence[str], kept: int = 0) -> Any:
     if not isinstance(data, dict) or path[0] not in data:
         return data
-    left = dropped(data[path[0]], path[1:], kept - 1) if len(path) > 1 else None
+    left = drop_at(data[path[0]], path[1:], kept - 1) if len(path) > 1 else None
     if left is data[path[0]] and len(path) > 1:  # it was not there
         return data
     rest = {name: value for name, value in data.items() if name != path[0]}

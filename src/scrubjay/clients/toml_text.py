@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scrubjay.clients.jsonc import Path, Unreadable, dropped, newline, placed
+from scrubjay.clients.jsonc import Path, Unreadable, drop_at, newline, place_at
 
 
 def read(text: str) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def put(text: str, path: Path, values: Mapping[str, str | list[str]]) -> str:
         for name, value in values.items():
             lines = with_key(lines, name, f"{name} = {literal(value)}{line}")
         changed = text[: found[0]] + "".join(lines) + text[found[1] :]
-    return checked(text, changed, lambda data: placed(data, path, {**now, **values}))
+    return check_edit(text, changed, lambda data: place_at(data, path, {**now, **values}))
 
 
 def table(text: str, path: Path) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def remove(text: str, path: Path) -> str:
         start, end = found
         changed = changed[:start] + changed[end:] if changed[end:].strip() else ending_line(changed[:start])
     kept = len(path) - 1 if block(changed, path[:-1]) else 0  # a header of the user's own
-    return checked(text, changed, lambda data: dropped(data, path, kept))
+    return check_edit(text, changed, lambda data: drop_at(data, path, kept))
 
 
 def ending_line(text: str) -> str:
@@ -102,7 +102,7 @@ def literal(value: str | list[str]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def checked(before: str, after: str, expected: Callable[[Any], Any]) -> str:
+def check_edit(before: str, after: str, expected: Callable[[Any], Any]) -> str:
     try:
         said = read(after)
     except Unreadable:

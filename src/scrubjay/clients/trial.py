@@ -29,7 +29,7 @@ class Seen:
     why_not: str = ""
 
 
-def connected(command: list[str], *, folder: str | None = None, seconds: float = SECONDS) -> Seen:
+def try_to_connect(command: list[str], *, folder: str | None = None, seconds: float = SECONDS) -> Seen:
     """Our settings in this shell do not count: a client started from a desktop has none of them."""
     environ = {name: os.environ[name] for name in KEPT if name in os.environ}
     try:
@@ -41,7 +41,7 @@ def connected(command: list[str], *, folder: str | None = None, seconds: float =
     guard = threading.Timer(seconds, process.kill)
     guard.start()
     try:
-        return asked(process)
+        return ask_server(process)
     except (OSError, ValueError, KeyError, TypeError):
         process.kill()
         said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
@@ -52,7 +52,7 @@ def connected(command: list[str], *, folder: str | None = None, seconds: float =
         process.communicate()
 
 
-def asked(process: subprocess.Popen[bytes]) -> Seen:
+def ask_server(process: subprocess.Popen[bytes]) -> Seen:
     assert process.stdin
     assert process.stdout
     tell(process.stdin, {"id": 1, "method": "initialize", "params": HELLO})

@@ -30,27 +30,27 @@ def full_address(url: str) -> str:
     return url if parts.path.strip("/") else f"{url.rstrip('/')}/mcp"
 
 
-def visited(url: str, key: str) -> tuple[Seen, bool]:
+def visit_server(url: str, key: str) -> tuple[Seen, bool]:
     """What a client sees there, and whether it wants a key: then `key` is sent, and without one nothing is seen.
 
     :raises EndpointUnreachable: if no server of this kind answers, or it refuses the key
     """
-    seen = asked(url, "")
+    seen = ask_server(url, "")
     if seen is not None:
         return seen, False
-    seen = asked(url, key) if key else Seen()
+    seen = ask_server(url, key) if key else Seen()
     if seen is None:
         raise EndpointUnreachable(f"{url} refused the key.", hint="`scrubjay keys list` shows which are valid.")
     return seen, True
 
 
-def asked(url: str, key: str) -> Seen | None:
+def ask_server(url: str, key: str) -> Seen | None:
     """The server and its tools; None if it wants a key, or another one."""
-    hello, headers = sent(url, key, HEADERS, {"id": 1, "method": "initialize", "params": HELLO})
+    hello, headers = send_request(url, key, HEADERS, {"id": 1, "method": "initialize", "params": HELLO})
     if hello is None:
         return None
-    sent(url, key, headers, {"method": "notifications/initialized"})
-    listed, _ = sent(url, key, headers, {"id": 2, "method": "tools/list", "params": {}})
+    send_request(url, key, headers, {"method": "notifications/initialized"})
+    listed, _ = send_request(url, key, headers, {"id": 2, "method": "tools/list", "params": {}})
     try:
         server, tools = hello["serverInfo"], tuple(tool["name"] for tool in (listed or {})["tools"])
         return Seen(server=f"{server['name']} {server.get('version', '')}".strip(), tools=tools)
@@ -58,7 +58,7 @@ def asked(url: str, key: str) -> Seen | None:
         raise no_server(url, "it does not speak MCP") from None
 
 
-def sent(
+def send_request(
     url: str, key: str, headers: dict[str, str], message: dict[str, Any]
 ) -> tuple[dict[str, Any] | None, dict[str, str]]:
     """The result, None if a key is wanted; and the headers for what follows."""

@@ -314,7 +314,7 @@ class Dialect:
     def _notices(self, engine: Engine, operation: Operation) -> list[str]:
         """What limits kept from this reply, and what they kept from earlier ones to the same client; the latter waits
         for a reply with room for it, if this dialect has any."""
-        sentences, conflicts = [], served(self.conflicts) if self.conflicts in self.operations else self.conflicts
+        sentences, conflicts = [], served_name(self.conflicts) if self.conflicts in self.operations else self.conflicts
         if engine.notices is not None and (count := len(engine.notices.uncompared)):
             memories = "1 memory" if count == 1 else f"{count} memories"
             sentences.append(f"Not compared yet: {memories}; ask `{conflicts}` later what they may outdate.")
@@ -322,7 +322,8 @@ class Dialect:
         owed = engine.take_owed() if fits else ()
         for pair in owed[:MOST_NOTICES]:
             sentences.append(
-                f"Compared since: {quoted(pair.new)} very likely outdates {quoted(pair.old)}; ask `{conflicts}`."
+                f"Compared since: {quote_memory(pair.new)} very likely outdates {quote_memory(pair.old)}; "
+                f"ask `{conflicts}`."
             )
         if len(owed) > MOST_NOTICES:
             sentences.append(f"{len(owed) - MOST_NOTICES} more pairs like this: ask `{conflicts}`.")
@@ -362,13 +363,13 @@ def noticing(reply: Reply, room: tuple[str, ...] | None, sentences: Sequence[str
     return replace(reply, body={**reply.body, "notices": list(sentences)}, fixed_text=text)
 
 
-def quoted(memory: Memory) -> str:
+def quote_memory(memory: Memory) -> str:
     """A memory's id and how its text begins, on one line; nothing of a text that is flagged."""
     beginning = on_one_line(memory.shown_text)[:QUOTED]
     return memory.id if memory.flags else f'{memory.id} ("{beginning}")'
 
 
-def served(tool: str) -> str:
+def served_name(tool: str) -> str:
     """A tool's name as the client of this call knows it, for texts that name one."""
     return f"{_prefix.get()}{tool}"
 

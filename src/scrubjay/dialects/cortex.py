@@ -28,7 +28,7 @@ from scrubjay.dialects.base import (
     phrases_in,
     present,
     record,
-    served,
+    served_name,
     text,
 )
 from scrubjay.engine.files.document import written_by
@@ -91,7 +91,7 @@ def error_body(error: Error, operation: str) -> Body:
     if isinstance(error, Conflict) and operation.endswith("create_store"):
         code = "STORE_ALREADY_EXISTS"
     if isinstance(error, Conflict) and operation.endswith("add_memory"):
-        hint = f"Use {served('update_memory')} to change it."
+        hint = f"Use {served_name('update_memory')} to change it."
     message = error.message if hint is None else f"{error.message.removesuffix('.')}. {hint}"
     if code == "INVALID_STORE_NAME":
         message = message.replace("A space's name", "A store's name")
@@ -127,18 +127,18 @@ def read_resource(engine: Engine, uri: str) -> tuple[str, str]:
     if uri == STORE_URI:
         return as_json(list_stores(engine, {}))
     if uri.startswith(STORE_URI):
-        return as_json(addressed(listing(engine, {"store": unquote(uri.removeprefix(STORE_URI))}), uri))
+        return as_json(add_addresses(listing(engine, {"store": unquote(uri.removeprefix(STORE_URI))}), uri))
     if not uri.startswith(MEMORY_URI):
         raise InvalidInput("No such address.", hint=f"Memories are at {MEMORY_TEMPLATE}.")
     store, _, path = unquote(uri.removeprefix(MEMORY_URI)).partition("/")
     if not path or path.endswith("/"):
         category = path.strip("/")
         named = {"category": category} if category else {}
-        return as_json(addressed(listing(engine, {"store": store, **named}), store))
+        return as_json(add_addresses(listing(engine, {"store": store, **named}), store))
     return "text/plain", engine.paths.get(store, path).shown_text
 
 
-def addressed(listing: Body, store: str) -> Body:
+def add_addresses(listing: Body, store: str) -> Body:
     """A listing in which every entry has its own address."""
     base = f"{MEMORY_URI}{unquote(store.removeprefix(STORE_URI))}/"
     return {
@@ -235,7 +235,7 @@ def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
 WRITTEN = gives({name: DONE[name] for name in DONE if name != "note"}, optional={"note": DONE["note"]})
 
 
-def written(placed: Placed, sentence: str) -> Body:
+def show_written(placed: Placed, sentence: str) -> Body:
     memory = placed.memory
     message = sentence if placed.waits is None else f"{sentence}. Its file is not written yet: {placed.waits}"
     return {
@@ -275,7 +275,7 @@ def add_memory(engine: Engine, args: Body) -> Body:
         expires_at=parse_time(args["expires_at"], field="expires_at") if "expires_at" in args else None,
         also=phrases_in(args),
     )
-    return written(placed, f"Memory created at {placed.memory.path}")
+    return show_written(placed, f"Memory created at {placed.memory.path}")
 
 
 @cortex.reads(
@@ -285,7 +285,7 @@ def add_memory(engine: Engine, args: Body) -> Body:
 )
 def get_memory(engine: Engine, args: Body) -> Body:
     """Retrieves memory content and metadata. Expired memories are not returned unless include_expired is set."""
-    return shown(engine.paths.get(args["store"], args["path"], expired=args.get("include_expired", False)))
+    return show_memory(engine.paths.get(args["store"], args["path"], expired=args.get("include_expired", False)))
 
 
 @cortex.writes(
@@ -316,7 +316,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
     message = f"Memory updated at {placed.memory.path}"
     if "content" in fields and (same := engine.conflicts.same_as(placed.memory.id)):
         message += f". It says the same as {', '.join(*same.values())}: keep one of them"
-    return written(placed, message)
+    return show_written(placed, message)
 
 
 @cortex.writes(
@@ -330,7 +330,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
 def remove_memory(engine: Engine, args: Body) -> Body:
     """Deletes a memory and its file. It can be restored for thirty days."""
     placed = engine.paths.remove(args["store"], args["path"])
-    return written(placed, f"Memory removed at {placed.memory.path}")
+    return show_written(placed, f"Memory removed at {placed.memory.path}")
 
 
 MOVE = {"from_path": {**PATH, "description": "Current path"}, "to_path": {**PATH, "description": "New path"}}
@@ -353,7 +353,7 @@ def move_memory(engine: Engine, args: Body) -> Body:
         given = {"source": source, "destination": destination}
         name = str(error.details.get("field"))
         raise error.renamed(name, given.get(name, name)) from None
-    return written(placed, f"Memory moved from {args[source]} to {placed.memory.path}")
+    return show_written(placed, f"Memory moved from {args[source]} to {placed.memory.path}")
 
 
 def one_of(args: Body, names: tuple[str, ...]) -> str:
@@ -422,7 +422,7 @@ def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
         "category": found.section or "all",
         "exists": found.exists,
         "count": len(found.entries),
-        "memories": [listed(entry, is_expired=entry.expired(now)) for entry in found.entries],
+        "memories": [show_listing(entry, is_expired=entry.expired(now)) for entry in found.entries],
         "subcategories": [
             present(path=section.path, memory_count=section.memories, description=section.description)
             for section in found.sections
@@ -571,7 +571,7 @@ def delete_category(engine: Engine, args: Body) -> Body:
 def get_recent_memories(engine: Engine, args: Body) -> Body:
     """Retrieves the most recently changed memories of a store or category."""
     found = engine.paths.recent(args["store"], limit=int(args.get("limit", 10)), section=args.get("category"))
-    return {"count": len(found), "memories": [shown(memory) for memory in found]}
+    return {"count": len(found), "memories": [show_memory(memory) for memory in found]}
 
 
 @extras.writes(
@@ -602,7 +602,7 @@ for _operation in list(cortex.operations.values()):
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def shown(memory: Memory) -> Body:
+def show_memory(memory: Memory) -> Body:
     metadata = present(
         created_at=memory.created_at,
         updated_at=memory.updated_at,
@@ -614,7 +614,7 @@ def shown(memory: Memory) -> Body:
     return {"id": memory.id, "path": memory.path, "content": memory.shown_text, "metadata": metadata}
 
 
-def listed(entry: Entry, *, is_expired: bool) -> Body:
+def show_listing(entry: Entry, *, is_expired: bool) -> Body:
     return present(
         path=entry.path,
         token_estimate=-(-entry.length // 4),

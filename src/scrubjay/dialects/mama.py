@@ -21,7 +21,7 @@ from scrubjay.dialects.base import (
     phrases_in,
     present,
     record,
-    served,
+    served_name,
     text,
 )
 from scrubjay.engine.store.names import number_of
@@ -188,8 +188,12 @@ def save(engine: Engine, args: Body) -> Body:
     """Save a decision or checkpoint to MAMA's memory. Same topic = new decision supersedes previous, creating an
     evolution chain. A decision needs topic, decision and reasoning; a checkpoint needs summary."""
     if args["type"] == "decision":
-        return save_decision(engine, given(args, DECISION_FIELDS, needed=DECISION_FIELDS, foreign=CHECKPOINT_FIELDS))
-    return save_checkpoint(engine, given(args, CHECKPOINT_FIELDS, needed=("summary",), foreign=DECISION_FIELDS))
+        return save_decision(
+            engine, fields_of_type(args, DECISION_FIELDS, needed=DECISION_FIELDS, foreign=CHECKPOINT_FIELDS)
+        )
+    return save_checkpoint(
+        engine, fields_of_type(args, CHECKPOINT_FIELDS, needed=("summary",), foreign=DECISION_FIELDS)
+    )
 
 
 @mama.reads(
@@ -216,7 +220,7 @@ def search(engine: Engine, args: Body) -> Body:
         found = engine.decisions.search(query, also=phrases_in(args), limit=limit, **kinds)
     else:
         found = engine.decisions.recent(limit=limit, **kinds)
-    results = [shortened(shown(row), but=query.strip().lower()) for row in found.rows]
+    results = [shorten_result(show_result(row), but=query.strip().lower()) for row in found.rows]
     return {"success": True, "count": len(results), "results": results, **present(degraded=found.degraded)}
 
 
@@ -275,14 +279,15 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
         return {
             "success": True,
             "checkpoint": None,
-            "message": f'No checkpoint has been saved yet. Call {served("save")} with type "checkpoint" to leave one.',
+            "message": "No checkpoint has been saved yet. "
+            f'Call {served_name("save")} with type "checkpoint" to leave one.',
         }
     memory = resumed.checkpoint
     return {
         "success": True,
         "checkpoint": {"id": number_of(memory), **left_off(memory), "timestamp": seconds(memory.created_at)},
         "open_steps": list(resumed.steps),
-        "decisions": [shown(row) for row in resumed.decisions],
+        "decisions": [show_result(row) for row in resumed.decisions],
     }
 
 
@@ -404,7 +409,7 @@ def update_outcome(engine: Engine, args: Body) -> Body:
 # --- translation -----------------------------------------------------------------------------------------------------
 
 
-def given(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], foreign: tuple[str, ...]) -> Body:
+def fields_of_type(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], foreign: tuple[str, ...]) -> Body:
     """The fields of one type.
 
     :raises InvalidInput: naming the missing ones, or those that belong to the other type
@@ -419,7 +424,7 @@ def given(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], forei
     return {name: value for name, value in args.items() if name in (*fields, "confidence", "also")}
 
 
-def shown(row: Row) -> Body:
+def show_result(row: Row) -> Body:
     """One result in MAMA's terms; absent fields are left out, except those whose absence a model should see."""
     memory = row.memory
     body: dict[str, Any] = {"id": memory.name}
@@ -467,7 +472,7 @@ def left_off(checkpoint: Memory) -> Body:
     }
 
 
-def shortened(body: Body, *, but: str) -> Body:
+def shorten_result(body: Body, *, but: str) -> Body:
     """A search result, of which there may be many; one that was asked for by id is not shortened."""
     reasoning = body.get("reasoning")
     if reasoning is None or len(reasoning) <= SHOWN_REASONING or body["id"] == but:

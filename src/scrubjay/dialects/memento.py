@@ -22,7 +22,7 @@ from scrubjay.dialects.base import (
     phrases_in,
     present,
     record,
-    served,
+    served_name,
     text,
 )
 from scrubjay.errors import Error
@@ -195,15 +195,18 @@ def store_memory(engine: Engine, args: Body) -> Body:
     )
     action = next(
         (
-            f'Call {served("supersede_memory")}("{old.id}", "{stored.memory.id}") to mark the old memory as outdated.'
+            f'Call {served_name("supersede_memory")}("{old.id}", "{stored.memory.id}") '
+            "to mark the old memory as outdated."
             for old in stored.similar
         ),
         None,
     )
-    twins = [{**shown(old), "same": True} if old.id in stored.same else shown(old) for old in stored.candidates]
+    twins = [
+        {**show_memory(old), "same": True} if old.id in stored.same else show_memory(old) for old in stored.candidates
+    ]
     return {
-        "created": shown(stored.memory),
-        "similar": [*map(shown, stored.similar), *twins],
+        "created": show_memory(stored.memory),
+        "similar": [*map(show_memory, stored.similar), *twins],
         "action_required": action,
         **present(degraded=stored.degraded),
     }
@@ -252,7 +255,7 @@ def supersede_memory(engine: Engine, args: Body) -> Body:
 def search_memories(engine: Engine, args: Body) -> Body:
     """Search for relevant memories based on a query. Automatically filters out superseded memories."""
     hits = engine.search(Query(text=args["query"], also=phrases_in(args), limit=int(args.get("limit", 5))))
-    memories = [{**shown(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
+    memories = [{**show_memory(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
     return {"memories": memories, **present(degraded=hits.degraded)}
 
 
@@ -270,10 +273,10 @@ def search_memories(engine: Engine, args: Body) -> Body:
 def list_recent_memories(engine: Engine, args: Body) -> Body:
     """Get the most recently created memories. Useful for reviewing what was just stored."""
     page = engine.list(Filter(), limit=int(args.get("limit", 10)))
-    return {"memories": [shown(memory) for memory in page]}
+    return {"memories": [show_memory(memory) for memory in page]}
 
 
-def shown(memory: Memory) -> Body:
+def show_memory(memory: Memory) -> Body:
     """A memory in Memento's terms; absent fields are left out."""
     return present(
         id=memory.id,

@@ -20,7 +20,7 @@ from inspect import Parameter, signature
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from scrubjay.dialects.base import Body, Dialect, Route, Schema, Stream, object_schema
-from scrubjay.dialects.schemas import argument, fields_of, filled, shape, shown
+from scrubjay.dialects.schemas import argument, fields_of, fill_value, shape, to_json
 from scrubjay.engine.engine import Engine
 
 Run = Callable[..., Any]
@@ -33,7 +33,7 @@ class Rows:
     dialect: Dialect
     gives: Callable[[Any, Schema], Schema]  # the fields of a reply, and optional ones -> its schema
     reply: Callable[[Body], Body] = dict  # the fields of a reply -> all of it
-    show: Callable[[Any], Any] = shown  # a value -> as JSON
+    show: Callable[[Any], Any] = to_json  # a value -> as JSON
     root: str = ""
 
     def row(
@@ -87,7 +87,7 @@ def whole(kind: Any) -> bool:
 
 def value(kind: Any, name: str, args: Body) -> Any:
     if whole(kind):
-        return args if kind == Body else filled(kind, args)
+        return args if kind == Body else fill_value(kind, args)
     return argument(plain_kind(kind), name, args[name])
 
 
@@ -113,5 +113,5 @@ def schema_of(kind: Any, default: Any) -> Schema:
         else:
             schema |= part
     if default not in (Parameter.empty, None):
-        schema.setdefault("default", shown(default))
+        schema.setdefault("default", to_json(default))
     return schema | description

@@ -33,7 +33,7 @@ PLAIN: dict[Any, Schema] = {
 BOOKKEEPING = ("seq", "hlc", "origin")
 
 
-def shown(value: Any, *, leave_out: tuple[str, ...] = ()) -> Any:
+def to_json(value: Any, *, leave_out: tuple[str, ...] = ()) -> Any:
     """A value as callers see it."""
     return plain(value, leave_out=(*BOOKKEEPING, *leave_out))
 
@@ -82,7 +82,7 @@ def fields_of(kind: type, *, without: tuple[str, ...] = ()) -> Schema:
     }
 
 
-def filled(kind: type[Value], args: Body, **more: Any) -> Value:
+def fill_value(kind: type[Value], args: Body, **more: Any) -> Value:
     """A value from those arguments that are its fields; their schemas have been checked."""
     given = {name: argument(inner, name, args[name]) for name, inner in get_type_hints(kind).items() if name in args}
     return kind(**{**given, **more})

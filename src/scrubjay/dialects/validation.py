@@ -31,7 +31,7 @@ class Checker:
         try:
             self._validator.validate(arguments)  # stops at the first finding: a list may have a million more
         except jsonschema_rs.ValidationError as first:
-            raise explained(first, self._schema, arguments) from None
+            raise explain_mistake(first, self._schema, arguments) from None
         except (UnicodeEncodeError, ValueError, OverflowError):  # not JSON at all: a lone surrogate, NaN, 2**64
             raise InvalidInput("The arguments contain something that JSON cannot represent.") from None
         return arguments
@@ -59,12 +59,12 @@ def allows_null(schema: dict[str, Any]) -> bool:
     return bool(jsonschema_rs.is_valid(schema, None))
 
 
-def explained(error: jsonschema_rs.ValidationError, schema: dict[str, Any], arguments: Any) -> InvalidInput:
+def explain_mistake(error: jsonschema_rs.ValidationError, schema: dict[str, Any], arguments: Any) -> InvalidInput:
     kind: Any = error.kind
     where = place(error.instance_path)
     if kind.name in ("additionalProperties", "required"):
         here = at(schema, error.schema_path[:-1])
-        return misnamed(where, kind, here, at(arguments, error.instance_path))
+        return explain_name(where, kind, here, at(arguments, error.instance_path))
     allowed = RULES.get(kind.name, lambda _: f"does not satisfy {kind.name}.")(kind)
     return InvalidInput(f"{where or 'arguments'} {allowed}", field=where or None)
 
@@ -84,7 +84,7 @@ RULES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def misnamed(where: str, kind: Any, schema: dict[str, Any], given: dict[str, Any]) -> InvalidInput:
+def explain_name(where: str, kind: Any, schema: dict[str, Any], given: dict[str, Any]) -> InvalidInput:
     """The error for an unknown field, a missing one, or an unknown one given instead of a missing one."""
     known = list(schema.get("properties", ()))
     missing = [name for name in schema.get("required", ()) if name not in given]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrubjay.errors import InvalidInput, ModelMissing
 from scrubjay.lazy import tomllib
-from scrubjay.machine.paths import expanded
+from scrubjay.machine.paths import expand_home
 
 if TYPE_CHECKING:
     from scrubjay.values.vectors import Knots
@@ -177,7 +177,7 @@ def find(name: str) -> Model:
     :raises ModelMissing: if the user's own folder lacks a file
     """
     if name.startswith("folder:"):
-        return _in_folder(expanded(name.removeprefix("folder:"), field="embedder"))
+        return _in_folder(expand_home(name.removeprefix("folder:"), field="embedder"))
     try:
         return CATALOGUE[name]
     except KeyError:

@@ -29,7 +29,7 @@ from typing import IO
 
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
-from scrubjay.machine.http_client import NETWORK_ERRORS, Limits, fetched
+from scrubjay.machine.http_client import NETWORK_ERRORS, Limits, fetch_following
 from scrubjay.machine.locks import try_lock
 from scrubjay.machine.paths import sync_folder
 
@@ -242,7 +242,7 @@ def _download(url: str, part: Path, report: Callable[[int, int | None], None]) -
 
 
 def _download_once(url: str, part: Path, start: int, report: Callable[[int, int | None], None]) -> None:
-    with fetched(url, LIMITS, {"Range": f"bytes={start}-"} if start else {}) as reply:
+    with fetch_following(url, LIMITS, {"Range": f"bytes={start}-"} if start else {}) as reply:
         if reply.status == 416 and start:  # our part is as long as the file, or longer
             return
         if reply.status not in (200, 206):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.embedders.base import Embedder, NotLoaded
 from scrubjay.lazy import ctypes
 from scrubjay.lazy import numpy as np
-from scrubjay.machine.local_sockets import LENDS, exchanged, remove_dead, sockets
+from scrubjay.machine.local_sockets import LENDS, exchange, remove_dead, sockets
 from scrubjay.machine.locks import try_lock
 from scrubjay.values.frozen import dataclass
 
@@ -256,7 +256,7 @@ class Lent(Embedder):
             if (left := until - time.monotonic()) <= 0:
                 break
             with suppress(OSError, ValueError, KeyError, TypeError):
-                reply = exchanged(path, {"lend": self.fingerprint, "text": text, "query": query}, left)
+                reply = exchange(path, {"lend": self.fingerprint, "text": text, "query": query}, left)
                 vector = np.frombuffer(base64.b64decode(reply["vector"]), np.float32)
                 if vector.shape == (self.dimension,):
                     return vector
@@ -315,7 +315,7 @@ def lenders_of(home: Path) -> list[Lender]:
     for path in sockets(home):
         if path.name.endswith(LENDS):
             with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # gone, or of another version
-                told = exchanged(path, {"lend": ""}, PATIENCE_SECONDS)
+                told = exchange(path, {"lend": ""}, PATIENCE_SECONDS)
                 found += [
                     Lender(
                         process=int(told["process"]),

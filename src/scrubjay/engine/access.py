@@ -28,7 +28,7 @@ OPENNESS = (AccessLevel.PRIVATE, AccessLevel.SHARED, AccessLevel.PUBLIC)
 SIGHT = {Role.OWNER: Sight.ALL, Role.MEMBER: Sight.OWN, Role.READER: Sight.SHARED}
 
 
-def granted(caller: Caller, space: str) -> bool:
+def is_granted(caller: Caller, space: str) -> bool:
     return caller.spaces is None or space in caller.spaces
 
 
@@ -36,7 +36,7 @@ def audience_in(caller: Caller, spaces: Sequence[str]) -> Audience:
     """What the caller sees in the spaces it names, in their order."""
     return Audience(
         caller.user,
-        tuple(Scope(space, SIGHT[caller.role] if granted(caller, space) else Sight.PUBLIC) for space in spaces),
+        tuple(Scope(space, SIGHT[caller.role] if is_granted(caller, space) else Sight.PUBLIC) for space in spaces),
         reach=audience_anywhere(caller, spaces).scopes,
     )
 
@@ -59,7 +59,7 @@ def audience_anywhere(caller: Caller, named: Sequence[str] = ()) -> Audience:
     sight = SIGHT[caller.role]
     if caller.spaces is None:
         return Audience(caller.user, (Scope(None, sight),))
-    elsewhere = [Scope(space, Sight.PUBLIC) for space in named if not granted(caller, space)]
+    elsewhere = [Scope(space, Sight.PUBLIC) for space in named if not is_granted(caller, space)]
     return Audience(caller.user, (*(Scope(space, sight) for space in sorted(caller.spaces)), *elsewhere))
 
 
@@ -86,7 +86,7 @@ def as_open(one: Memory, other: Memory) -> bool:
 
 def may_change(caller: Caller, memory: Memory) -> bool:
     """Whether a memory that the caller sees is also the caller's to change."""
-    if caller.role is Role.READER or not granted(caller, memory.space) or memory.space in caller.sealed:
+    if caller.role is Role.READER or not is_granted(caller, memory.space) or memory.space in caller.sealed:
         return False
     own = memory.context.user_id == caller.user
     return caller.role is Role.OWNER or own or memory.access_level is not AccessLevel.PRIVATE
@@ -169,9 +169,10 @@ def check_owner(caller: Caller) -> None:
 
 def check_store(caller: Caller, space: str) -> None:
     """:raises Forbidden: if the caller may not write into this space"""
-    if caller.role is Role.READER or not granted(caller, space):
+    if caller.role is Role.READER or not is_granted(caller, space):
+        own = f"Name one of yours ({', '.join(sorted(caller.spaces))}), or ask" if caller.spaces else "Ask"
         raise Forbidden(
-            f"You are not allowed to write to space {space}.", hint="Ask an owner for a grant.", space=space
+            f"You are not allowed to write to space {space}.", hint=f"{own} an owner for a grant.", space=space
         )
     check_unsealed(caller, space)
 
@@ -184,13 +185,13 @@ def check_unsealed(caller: Caller, space: str) -> None:
 
 def check_granted(caller: Caller, space: str) -> None:
     """:raises Forbidden: if the caller has no part in this space"""
-    if not granted(caller, space):
+    if not is_granted(caller, space):
         raise Forbidden("Access denied", hint="Ask an owner for a grant.", space=space)
 
 
 def check_owns(caller: Caller, space: str) -> None:
     """:raises Forbidden: if the caller does not own this space"""
-    if caller.role is not Role.OWNER or not granted(caller, space):
+    if caller.role is not Role.OWNER or not is_granted(caller, space):
         raise Forbidden("Only an owner may do that.", space=space)
 
 

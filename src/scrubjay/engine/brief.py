@@ -68,7 +68,7 @@ class Brief:
     elsewhere: tuple[Space, ...] = ()  # the other spaces that are read and hold something, the fullest first
 
 
-def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
+def write_brief(engine: Engine, *, budget: int = BUDGET) -> Brief:
     """What the caller may see in its spaces, as much as the budget holds.
 
     Being in a brief does not count as use: otherwise what is in one would stay there.
@@ -90,7 +90,9 @@ def written(engine: Engine, *, budget: int = BUDGET) -> Brief:
         if memories
     )
     more = not considered.all or sum(map(len, taken)) < sum(len(found) for _, _, found in queues)
-    text = rendered(sections, budget, now, considered.doubts, withheld=considered.withheld, more=more, elsewhere=names)
+    text = render_brief(
+        sections, budget, now, considered.doubts, withheld=considered.withheld, more=more, elsewhere=names
+    )
     engine.count_reads([memory for section in sections for memory in section.memories], used=False)
     return Brief(
         text=text,
@@ -115,7 +117,7 @@ def names_of(spaces: Sequence[Space], budget: int) -> str:
     """One line that names other spaces, in a quarter of the budget; empty if there are none."""
     named = [f"{one.name} ({one.memories:,})" for one in spaces[:NAMED]]
     more = [f"and {len(spaces) - NAMED:,} more"] if len(spaces) > NAMED else []
-    return clipped(f"`recall` also searches the other spaces: {', '.join([*named, *more])}", budget) if named else ""
+    return clip_line(f"`recall` also searches the other spaces: {', '.join([*named, *more])}", budget) if named else ""
 
 
 Queue = tuple[str, str, list[Memory]]  # a section's name and title, and what may come into it, best first
@@ -134,7 +136,7 @@ class Considered:
 
     def queues(self) -> list[Queue]:
         first, *others = self._engine.spaces
-        granted = access.granted(self._engine.caller, DEFAULT_SPACE)
+        granted = access.is_granted(self._engine.caller, DEFAULT_SPACE)
         if first != DEFAULT_SPACE and granted and not self._engine.only and not others:
             others = [DEFAULT_SPACE]
         checkpoints = self._fit(self._list(first, Kind.CHECKPOINT, limit=CONSIDERED))[:1]
@@ -223,7 +225,7 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: M
 # --- as a text -------------------------------------------------------------------------------------------------------
 
 
-def rendered(
+def render_brief(
     sections: Sequence[Section],
     budget: int,
     now: datetime,
@@ -266,12 +268,12 @@ def entry(
     if section == "checkpoint":
         steps = memory.detail.get("next_steps")
         text = f"{memory.content} Next: {steps}" if steps else memory.content
-        return f"{about} {clipped(text, budget * 4 // CHECKPOINT_SHARE - len(about))}"
-    topic = f"{clipped(memory.topic, ENTRY // 5)}: " if memory.topic else ""
-    return f"{about} {topic}{clipped(told(memory), ENTRY)}"
+        return f"{about} {clip_line(text, budget * 4 // CHECKPOINT_SHARE - len(about))}"
+    topic = f"{clip_line(memory.topic, ENTRY // 5)}: " if memory.topic else ""
+    return f"{about} {topic}{clip_line(text_with_outcome(memory), ENTRY)}"
 
 
-def told(memory: Memory) -> str:
+def text_with_outcome(memory: Memory) -> str:
     """A memory's text and, of a decision, why it was made and what became of it."""
     why, outcome, because = (memory.detail.get(name) for name in ("reasoning", "outcome", "reason"))
     parts = [
@@ -282,7 +284,7 @@ def told(memory: Memory) -> str:
     return ". ".join([*(part.rstrip(". ") for part in parts[:-1]), parts[-1]])
 
 
-def clipped(text: str, most: int) -> str:
+def clip_line(text: str, most: int) -> str:
     """On one line, and cut where it is longer than that many bytes."""
     line = on_one_line(text)
     if len(line.encode()) <= most:

@@ -114,7 +114,7 @@ class Callers:
             expires_at=expires_at,
         )
         secret = secrets.token_urlsafe(32) if kind is CredentialKind.KEY else None
-        digest = hashed_password(password) if kind is CredentialKind.PASSWORD else hashed(secret)
+        digest = hashed_password(password) if kind is CredentialKind.PASSWORD else hash_secret(secret)
 
         def write(tx: Transaction) -> Credential:
             self._check_there(tx, wanted or ())
@@ -141,10 +141,10 @@ class Callers:
         """
 
         def write(tx: Transaction) -> Credential:
-            self._managed(tx, id)
+            self._manageable(tx, id)
             if tx.callers.revoke(id, at=self._engine.now()):
                 self._note(tx, "credential revoked", subject=id, reason=reason)
-            return self._managed(tx, id)
+            return self._manageable(tx, id)
 
         return self._engine.transact(Credential, write)
 
@@ -153,13 +153,13 @@ class Callers:
         secret = secrets.token_urlsafe(32)
 
         def write(tx: Transaction) -> Credential:
-            known = self._managed(tx, id)
+            known = self._manageable(tx, id)
             if known.kind is not CredentialKind.KEY or known.revoked_at is not None:
                 raise InvalidInput(f"{id} is not an active key.", hint="Create a new one.", field="id")
             self._check_user(tx, known.user)
             if known.spaces is None and self._engine.caller.spaces is not None:
                 raise Forbidden("This key also reaches what its user is granted later.", hint="Create another one.")
-            tx.callers.replace_secret(id, hashed(secret) or b"")
+            tx.callers.replace_secret(id, hash_secret(secret) or b"")
             self._note(tx, "credential rotated", subject=id)
             done.append(known)
             return known
@@ -263,7 +263,7 @@ class Callers:
 
     def by_session(self, cookie: str) -> tuple[Caller, Session]:
         """:raises Unauthenticated: if the session is over, or its credential is"""
-        session = self._records.callers.session(hashed(cookie) or b"")
+        session = self._records.callers.session(hash_secret(cookie) or b"")
         if session is None or session.expires_at <= self._engine.now():
             raise Unauthenticated("The session has ended.", hint="Sign in again.")
         if session.credential is None:
@@ -273,16 +273,16 @@ class Callers:
     def sign_in(self, *, key: str | None = None, user: str | None = None, password: str | None = None) -> SignedIn:
         """Open a session with a key, or with a user's name and password."""
         if key is not None:
-            return self._opened(self._key(key))
-        return self._opened(self._password(user or "", password or ""))
+            return self._open_session(self._key(key))
+        return self._open_session(self._password(user or "", password or ""))
 
     def sign_in_locally(self) -> SignedIn:
         """A session for whoever reads what the server printed on its own terminal: the local owner."""
-        return self._opened(None)
+        return self._open_session(None)
 
     def sign_out(self, cookie: str) -> None:
         with self._records.writing() as tx:
-            tx.callers.close_session(hashed(cookie) or b"")
+            tx.callers.close_session(hash_secret(cookie) or b"")
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -325,7 +325,7 @@ class Callers:
             spaces = () if tx.callers.grants(user=made.user) else (DEFAULT_SPACE,)
         return [Grant(user=made.user, space=space, at=made.created_at, by=made.created_by) for space in spaces]
 
-    def _managed(self, reads: Reads, id: str) -> Credential:
+    def _manageable(self, reads: Reads, id: str) -> Credential:
         access.check_owner(self._engine.caller)
         found = reads.callers.credential(id)
         if found is None or not self._manages(reads, found[0]):
@@ -341,10 +341,14 @@ class Callers:
         return reached is not None and reached <= own
 
     def _caller(self, credential: Credential) -> Caller:
+        spaces = reached_spaces(self._records, credential)
+        grants = [one for one in self._records.callers.grants(user=credential.user) if one.space in (spaces or ())]
+        first = [one.space for one in grants if one.at == min(grant.at for grant in grants)]
         return Caller(
             user=credential.user,
             role=credential.role,
-            spaces=reached_spaces(self._records, credential),
+            spaces=spaces,
+            home=first[0] if len(first) == 1 else None,
             credential=credential.id,
             local=False,
         )
@@ -353,7 +357,7 @@ class Callers:
         prefix, _, rest = text.partition("_")
         suffix, _, secret = rest.partition("_")
         found = self._records.callers.credential(f"key_{suffix}") if prefix == KEY_PREFIX and suffix.isalnum() else None
-        digest = hashed(secret) or b""
+        digest = hash_secret(secret) or b""
         if found is None or found[1] is None or found[0].kind is not CredentialKind.KEY:
             raise Unauthenticated(REFUSED)
         if not hmac.compare_digest(found[1], digest) or not found[0].good(self._engine.now()):
@@ -382,7 +386,7 @@ class Callers:
             raise Unauthenticated(REFUSED)
         return found[0]
 
-    def _opened(self, credential: Credential | None) -> SignedIn:
+    def _open_session(self, credential: Credential | None) -> SignedIn:
         cookie, now = secrets.token_urlsafe(32), self._engine.now()
         session = Session(
             credential=None if credential is None else credential.id,
@@ -392,7 +396,7 @@ class Callers:
         )
         user = self._engine.caller.user if credential is None else credential.user
         with self._records.writing() as tx:
-            tx.callers.open_session(session, hashed(cookie) or b"")
+            tx.callers.open_session(session, hash_secret(cookie) or b"")
             self._note(tx, "signed in", subject=session.credential, user=user)
         return SignedIn(cookie=cookie, session=session)
 
@@ -417,7 +421,7 @@ def key_text(id: str, secret: str) -> str:
     return f"{KEY_PREFIX}_{id.removeprefix('key_')}_{secret}"
 
 
-def hashed(secret: str | None) -> bytes | None:
+def hash_secret(secret: str | None) -> bytes | None:
     """Enough for what is random: 256 bits cannot be guessed from their hash."""
     return None if secret is None else sha256(secret.encode("utf-8", "replace")).digest()
 

@@ -32,12 +32,12 @@ INVALID = "The cursor is not valid for this list."
 HINT = "Start again without a cursor; filters and order must stay the same from page to page."
 
 
-def written(position: Position, *, key: bytes, question: str) -> str:
+def write_cursor(position: Position, *, key: bytes, question: str) -> str:
     """The cursor behind a position; `question` is everything that must stay the same."""
     payload = json.dumps([position.value, position.seq], separators=(",", ":")).encode()
     payload = payload.ljust(-(-len(payload) // BLOCK) * BLOCK)
     signature = _signature(payload, key, question)
-    return base64.urlsafe_b64encode(signature + _veiled(payload, key, signature)).decode().rstrip("=")
+    return base64.urlsafe_b64encode(signature + _veil(payload, key, signature)).decode().rstrip("=")
 
 
 def read(cursor: str, *, key: bytes, question: str) -> Position:
@@ -45,7 +45,7 @@ def read(cursor: str, *, key: bytes, question: str) -> Position:
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         signature, veiled = raw[:SIGNATURE_BYTES], raw[SIGNATURE_BYTES:]
-        payload = _veiled(veiled, key, signature)
+        payload = _veil(veiled, key, signature)
         if not hmac.compare_digest(signature, _signature(payload, key, question)):
             raise ValueError
         value, seq = json.loads(payload)
@@ -58,7 +58,7 @@ def _signature(payload: bytes, key: bytes, question: str) -> bytes:
     return hmac.new(key, question.encode() + b"\0" + payload, sha256).digest()[:SIGNATURE_BYTES]
 
 
-def _veiled(payload: bytes, key: bytes, signature: bytes) -> bytes:
+def _veil(payload: bytes, key: bytes, signature: bytes) -> bytes:
     """The payload under a stream that only this store can make; a second time, the payload itself."""
     blocks = range(-(-len(payload) // BLOCK))
     stream = b"".join(hmac.digest(key, b"veil\0" + signature + number.to_bytes(4), "sha256") for number in blocks)
@@ -79,7 +79,7 @@ def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:
     position = Position.of(last, order)
     if order is Order.LENGTH and last.id in (known := lengths(engine.records, [last])):
         position = Position(value=known[last.id], seq=last.seq)
-    return written(position, key=signing_key(engine.records), question=question)
+    return write_cursor(position, key=signing_key(engine.records), question=question)
 
 
 def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:

@@ -251,20 +251,20 @@ class Engine:
 
     def look_at_folders(self) -> None:
         """Take in what people changed in the files of what is read, and write those that wait."""
-        if self.registry is not None and (filed := self._filed(self.registry)):
+        if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
             self.folders.look(filed)
         else:
             self.write_files()  # a folder may be missing because a kill came before its first file
 
     def notice_edits(self) -> None:
         """Take in what people changed in the files of what is read; if they changed nothing, nothing is written."""
-        if self.registry is not None and (filed := self._filed(self.registry)):
+        if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
             self.folders.notice(filed)
 
-    def _filed(self, registry: Registry) -> Sequence[str]:
+    def _spaces_with_folder(self, registry: Registry) -> Sequence[str]:
         """The spaces that are read and have a folder on disk, the current one first."""
         there, caller = registry.there(), self.caller
-        others = () if self.only else [one for one in there if access.granted(caller, one)]
+        others = () if self.only else [one for one in there if access.is_granted(caller, one)]
         return [space for space in dict.fromkeys((*self.spaces, *others)) if space in there]
 
     def with_texts(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
@@ -410,7 +410,7 @@ class Engine:
         """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
         kept. Those whose place is in `personal` go into the default space, if the caller may write there and this
         engine is not kept to its own."""
-        shared = not self.only and access.granted(self.caller, DEFAULT_SPACE)
+        shared = not self.only and access.is_granted(self.caller, DEFAULT_SPACE)
         default = self.bound_to(spaces=(DEFAULT_SPACE,), only=False) if shared else self
         engines = [
             (default if place in personal else self).bound_to(request=self.request and self.request.nth(place))
@@ -459,7 +459,7 @@ class Engine:
             known = self.ledger.changeable(self.records, id)
             only_links = related is not None and not fields and tag_change is None
             changed = {} if only_links else intake.revision(known, fields, merge, tag_change, held=held)
-            revision = revising.prepared(self, known, changed)
+            revision = revising.prepare_revision(self, known, changed)
 
             def write(tx: Transaction, revision: revising.Revision = revision) -> Revised:
                 current = revision.current(self, tx, expected_version=expected)
@@ -522,7 +522,7 @@ class Engine:
     def brief(self, *, budget: int = 1_500) -> brief.Brief:
         """What to know when a session begins, within a budget of tokens: the current space, what is personal, decisions
         that are open, the last checkpoint, other spaces by name. Needs no model."""
-        return brief.written(self, budget=budget)
+        return brief.write_brief(self, budget=budget)
 
     def get(self, id: str, *, deleted: bool = False) -> Memory:
         """A memory by its id; soft-deleted ones only if asked for.

@@ -37,7 +37,7 @@ class Feed:
             raise InvalidInput("limit must be from 1 to 1,000.", field="limit")
         _check_number(after)
         shown: list[Event] = []
-        for event in self._seen(after):
+        for event in self._visible_events(after):
             if event is None or len(shown) == limit:
                 break
             shown.append(event)
@@ -46,13 +46,13 @@ class Feed:
     def follow(self, *, after: int | None = None) -> Iterator[Event | None]:
         """The changes behind a number, or from now on; None whenever there is nothing yet."""
         if after is None:
-            return self._seen(self._records.history.last_event(self._engine.spaces[0]))
+            return self._visible_events(self._records.history.last_event(self._engine.spaces[0]))
         _check_number(after)
-        return self._seen(after)
+        return self._visible_events(after)
 
     def place_of(self, event: Event) -> str:
         """An event's position in the feed, for this caller to continue after it."""
-        return cursors.written(Position(value=0, seq=event.number), key=self._key, question=self._question)
+        return cursors.write_cursor(Position(value=0, seq=event.number), key=self._key, question=self._question)
 
     def number_at(self, place: str) -> int:
         """The number of the event there; 0 is the beginning.
@@ -79,7 +79,7 @@ class Feed:
         """Have `ring` called when there may be news to follow; see `Store.listening`."""
         return self._records.listening(self._engine.spaces[0], ring)
 
-    def _seen(self, after: int) -> Iterator[Event | None]:
+    def _visible_events(self, after: int) -> Iterator[Event | None]:
         while True:
             batch = self._records.history.events(self._engine.spaces[0], after=after, limit=BATCH)
             visible = self._visible([event.memory for event in batch if event.memory is not None])
@@ -106,7 +106,7 @@ class Feed:
 
     def _may_know(self, event: Event) -> bool:
         caller = self._engine.caller
-        if not access.granted(caller, event.space):
+        if not access.is_granted(caller, event.space):
             return False
         return caller.role is Role.OWNER or (event.user == caller.user and caller.role is Role.MEMBER)
 

@@ -40,7 +40,7 @@ def hold(tx: Transaction, ids: Sequence[str], *, holder: str) -> None:
     """Take or renew; :raises Locked: if another process holds one of them"""
     other = tx.jobs.hold(ids, holder=holder, seconds=HOLD_SECONDS)
     if other is not None:
-        raise locked(other)
+        raise locked_error(other)
 
 
 def let_go(records: Store, holder: str) -> None:
@@ -49,7 +49,7 @@ def let_go(records: Store, holder: str) -> None:
         tx.jobs.let_go(holder)
 
 
-def locked(id: str) -> Locked:
+def locked_error(id: str) -> Locked:
     return Locked(
         f"Memory {id} is being consolidated, archived or synced.", hint="Try again in a moment.", memory_id=id
     )

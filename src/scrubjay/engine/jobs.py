@@ -170,7 +170,7 @@ class Jobs:
     def _may_see(self, job: Job) -> bool:
         """Its user's own, where its credential reaches: who owns one space can make a key in anybody's name there."""
         caller = self._engine.caller
-        reached = all(access.granted(caller, space) for space in job.spaces)
+        reached = all(access.is_granted(caller, space) for space in job.spaces)
         return (job.caller.user == caller.user and reached) or self._sees_all()
 
     def _sees_all(self) -> bool:
@@ -258,7 +258,7 @@ class Worker:
         engine = self._engine.bound_to(caller=job.caller, spaces=job.spaces, only=False, provenance=job.provenance)
         handle = Handle(engine, job, lambda: self._closing.is_set() or lost.is_set())
         try:
-            result = found(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)
+            result = find_kind(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)
         except Cancelled:
             self._finish(job.id, status=JobStatus.CANCELLED)
         except Stopped:
@@ -307,7 +307,7 @@ class Worker:
             self._wake.wait(timeout=PAUSE_SECONDS)
 
 
-def found(kind: str) -> Run:
+def find_kind(kind: str) -> Run:
     """:raises Internal: if this scrubjay knows no such kind: a newer one has started it"""
     run = KINDS.get(kind)
     if isinstance(run, str):

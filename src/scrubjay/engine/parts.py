@@ -76,9 +76,9 @@ class Parts:
         lending: Lending | None = None,
     ) -> None:
         if secrets in CHECKED:
-            from scrubjay.engine.trust import guarded, policy  # else nothing is looked at on its way to a row
+            from scrubjay.engine.trust import guard_store, policy  # else nothing is looked at on its way to a row
 
-            records = guarded(records, policy(secrets))
+            records = guard_store(records, policy(secrets))
         self.records = records
         self.registry = registry
         self.clock = clock

@@ -34,7 +34,7 @@ class Reminder:
     memories: tuple[Memory, ...] = ()
 
 
-def reminded(engine: Engine, prompt: str, *, words_only: bool = False, budget: int = BUDGET) -> Reminder:
+def remind(engine: Engine, prompt: str, *, words_only: bool = False, budget: int = BUDGET) -> Reminder:
     """What the caller may see in its spaces that answers this, as much as the budget holds."""
     asked = prompt[:LONGEST]
     if not asked.strip():

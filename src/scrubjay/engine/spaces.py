@@ -27,13 +27,13 @@ class Spaces:
     def list(self) -> Sequence[Space]:
         """The spaces that the caller may use, with how many memories of each it sees."""
         granted = [
-            space for space in self._engine.records.spaces.list() if access.granted(self._engine.caller, space.name)
+            space for space in self._engine.records.spaces.list() if access.is_granted(self._engine.caller, space.name)
         ]
         return self._with_counts(self._engine.records, granted)
 
     def has(self, name: str) -> bool:
         """Whether there is a space of this name; one that was not granted is not there for the caller."""
-        return access.granted(self._engine.caller, name) and self._engine.records.spaces.has(name)
+        return access.is_granted(self._engine.caller, name) and self._engine.records.spaces.has(name)
 
     def check(self, names: Iterable[str]) -> None:
         """For callers who must not make a space by misspelling one: storing into one that is not there makes it.
@@ -41,7 +41,7 @@ class Spaces:
         :raises SpaceNotFound: if there is none of that name. One that was not granted looks empty, there or not.
         """
         for name in names:
-            if access.granted(self._engine.caller, name) and name not in self._engine.spaces:
+            if access.is_granted(self._engine.caller, name) and name not in self._engine.spaces:
                 self.check_there(self._engine.records, name)
 
     def check_there(self, reads: Reads, name: str) -> None:

@@ -68,14 +68,14 @@ class Transfer:
         here = access.audience_in(
             self._engine.caller, self._engine.spaces
         )  # as an import puts all of it into one space
-        return exported(self._engine.records, here, self._engine.now(), self._engine.with_texts, linked)
+        return export_lines(self._engine.records, here, self._engine.now(), self._engine.with_texts, linked)
 
     def import_from(
         self, lines: Iterable[Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
     ) -> Imported:
         """Take in what `export` gave, or a list made by hand, each line once: a line is already here if its id is or,
         without an id, if a memory of its user has its text, at its time if it names one."""
-        result = imported(self._engine, lines, progress)
+        result = import_lines(self._engine, lines, progress)
         self._engine.parts.backlog.wake()
         self._engine.parts.indexer.finish()
         return result
@@ -124,7 +124,7 @@ class Transfer:
         return len(kept)
 
 
-def exported(
+def export_lines(
     records: Store,
     audience: Audience,
     now: datetime,
@@ -151,7 +151,9 @@ def line_of(memory: Memory) -> dict[str, Any]:
     return {"type": "memory", **plain(memory, leave_out=LEFT_OUT)}
 
 
-def imported(engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None) -> Imported:
+def import_lines(
+    engine: Engine, lines: Iterable[Mapping[str, Any]], progress: Callable[[int], None] | None
+) -> Imported:
     """Take lines in, a transaction per batch; what is already here is left alone, so a broken-off import goes on.
 
     :raises InvalidInput: naming the line; what came before it stays
@@ -187,7 +189,7 @@ def _add_unknown(
     """Write these memories and take out of them those that are here already; how many links were written."""
 
     def check(tx: Transaction) -> None:
-        if repeated := _repeated(engine, tx, [memory for memory, _ in fresh.values()], batch.ids, batch.untimed):
+        if repeated := _find_repeated(engine, tx, [memory for memory, _ in fresh.values()], batch.ids, batch.untimed):
             raise BroughtMeanwhile(repeated)
 
     while True:
@@ -215,7 +217,9 @@ class BroughtMeanwhile(Exception):
         self.ids = ids
 
 
-def _repeated(engine: Engine, reads: Reads, memories: Sequence[Memory], ids: Set[str], untimed: Set[str]) -> set[str]:
+def _find_repeated(
+    engine: Engine, reads: Reads, memories: Sequence[Memory], ids: Set[str], untimed: Set[str]
+) -> set[str]:
     """Those of these memories that came without an id and say what a memory that is here says, or one before them.
 
     Only memories that the caller may see count: the number of lines that were already here must not tell of others.
@@ -262,7 +266,7 @@ def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tup
         memories, links, ids, untimed = _read(engine, batch)
         read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids, untimed=untimed)
         here = engine.transfer.known_ids([memory.id for memory in memories if memory.id in ids])
-        here |= _repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
+        here |= _find_repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
         yield [memory for memory in memories if memory.id not in here], read
 
 
@@ -288,8 +292,11 @@ def _read(
                     untimed.add(memories[-1].id)
             elif kind == "link":
                 links.append(read_link(line))
-            elif kind != "scrubjay" or line.get("format") != FORMAT:
-                raise InvalidInput("This scrubjay cannot read its format.")
+            elif kind != "scrubjay":
+                raise InvalidInput("type must be memory or link.")
+            elif line.get("format") != FORMAT:
+                told = f"It was exported in another format; this scrubjay reads format {FORMAT}."
+                raise InvalidInput(told, hint="Update this one, or export it again with an older one.")
         except Error as error:
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:

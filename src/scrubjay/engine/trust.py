@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
@@ -25,11 +25,14 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.text.letters import SENTENCES, normalised
-from scrubjay.text.secrets import masked, secrets_in
+from scrubjay.text.secrets import masked, names_a_secret, secrets_in
+from scrubjay.text.tokens import SAME, root
+from scrubjay.text.words import query_words
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory, new_id
 
 SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
+SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
 class Policy(StrEnum):
@@ -53,7 +56,7 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
         clean = without_secrets(memory, found)
         if found:
             if secrets is Policy.REFUSE:
-                raise refused(*found)
+                raise refusal(*found)
             memory = _without_their_traces(clean, found) if secrets is Policy.MASK else memory
             flags.append(SECRET)
     if instructions is not Policy.OFF and reads_like_instructions(
@@ -67,7 +70,19 @@ def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Mem
     return memory if tuple(flags) == memory.flags else replace(memory, flags=tuple(flags))
 
 
-def refused(*found: tuple[str, str]) -> Unprocessable:
+def was_asked_for(memory: Memory, wordings: Iterable[str]) -> bool:
+    """Whether a question asks for just what a flagged memory holds: it names a secret, or the memory has all its words,
+    and not only beside the secret."""
+    if SECRET in memory.flags and any(map(names_a_secret, wordings)):
+        return True
+    said = "\n".join((_own_title(memory), memory.text, *memory.also, *memory.tags))
+    if SECRET in memory.flags:
+        said = "\n".join(part for part in SENTENCE.split(masked(said)) if "[masked: " not in part)
+    said = said.casefold()
+    return any(all(root(word.lower())[:SAME] in said for word in query_words(wording)) for wording in wordings)
+
+
+def refusal(*found: tuple[str, str]) -> Unprocessable:
     kind, _ = min(found)
     return Unprocessable(f"The text contains what looks like {kind}.", hint="Store it without the secret.")
 
@@ -167,11 +182,11 @@ def checked_text(text: str, secrets: Policy) -> str:
     found = set[tuple[str, str]]()
     clean = without_secrets(text, found)
     if found and secrets is Policy.REFUSE:
-        raise refused(*found)
+        raise refusal(*found)
     return clean
 
 
-def guarded(records: Store, secrets: Policy) -> Store:
+def guard_store(records: Store, secrets: Policy) -> Store:
     """The store, with every text that is given to it checked, as the policy says; reads ask for what was written."""
     return cast("Store", _GuardedStore(records, secrets))
 
@@ -209,7 +224,7 @@ class _Guarded:
         if self._secrets is Policy.REFUSE and self._tx is None:
             return value
         if (self._secrets is Policy.REFUSE and method not in UNANSWERED) or (method, parameter) == ("create", "name"):
-            raise refused(*found)
+            raise refusal(*found)
         if isinstance(clean, Memory) and SECRET not in clean.flags:
             return replace(clean, flags=(*clean.flags, SECRET))
         return clean

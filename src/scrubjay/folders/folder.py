@@ -147,7 +147,7 @@ class Folder:
             return None
         except OSError:
             raise FileDamaged("It cannot be read.", hint="Check its permissions.") from None
-        if (why := _why_refused(about)) is not None:
+        if (why := _reason_to_refuse(about)) is not None:
             raise FileDamaged(why)
         return stamp_of(about)
 
@@ -163,7 +163,7 @@ class Folder:
         try:
             with os.fdopen(os.open(place, flags), "rb") as file:
                 about = os.fstat(file.fileno())
-                if (why := _why_refused(about)) is not None:
+                if (why := _reason_to_refuse(about)) is not None:
                     raise FileDamaged(why)
                 data = file.read(MAX_BYTES + 1)
         except (FileNotFoundError, NotADirectoryError):
@@ -173,7 +173,7 @@ class Folder:
             raise FileDamaged(why) from None
         if len(data) > MAX_BYTES:
             raise FileDamaged(TOO_LARGE)
-        return Bytes(data=data, stamp=believed(about), modified_at=datetime.fromtimestamp(about.st_mtime, UTC))
+        return Bytes(data=data, stamp=believable_stamp(about), modified_at=datetime.fromtimestamp(about.st_mtime, UTC))
 
     # --- writing ---
 
@@ -190,7 +190,7 @@ class Folder:
             if self._place(name) is None:
                 raise StorageError("A file's folder is a link to somewhere else.")
             self._replace(place, data, over=over)
-            return believed(os.lstat(place))
+            return believable_stamp(os.lstat(place))
 
     def remove(self, name: str) -> None:
         """Remove a file, and the folders that this leaves empty. A missing file is not an error.
@@ -242,7 +242,7 @@ def stamp_of(about: os.stat_result) -> str:
     return f"{about.st_mtime_ns}.{about.st_ctime_ns}.{about.st_size}.{about.st_ino}"
 
 
-def believed(about: os.stat_result) -> str:
+def believable_stamp(about: os.stat_result) -> str:
     """The stamp, if another change would have a different one; a file changed just now may change again unnoticed."""
     age = time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns)
     return stamp_of(about) if age > (SETTLED if about.st_mtime_ns % 10**9 else SETTLED_IN_SECONDS) else ""
@@ -273,14 +273,14 @@ def _take(entry: os.DirEntry[str], name: str, files: dict[str, str], refused: di
     except OSError:
         refused[name] = "It cannot be read."
         return
-    why = _why_refused(about)
+    why = _reason_to_refuse(about)
     if why is None:
         files[name] = stamp_of(about)
     else:
         refused[name] = why
 
 
-def _why_refused(about: os.stat_result) -> str | None:
+def _reason_to_refuse(about: os.stat_result) -> str | None:
     if stat.S_ISLNK(about.st_mode):
         return "It is a link."
     if not stat.S_ISREG(about.st_mode):

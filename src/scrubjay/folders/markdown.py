@@ -81,7 +81,7 @@ class Document:
     others: str = ""  # front matter that is not ours, as written
 
 
-def parsed(data: bytes) -> Document:
+def parse_file(data: bytes) -> Document:
     """:raises FileDamaged: with what is wrong with the file"""
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
@@ -128,12 +128,12 @@ def links_in(text: str) -> tuple[str, ...]:
     return tuple(name for name in found if name)[:MOST_LINKS]
 
 
-def rendered(document: Document) -> bytes:
+def render_file(document: Document) -> bytes:
     theirs = {match[1] for match in KEY.finditer(document.above + document.others)}
     lines = [f"{name}: {iso(at)}" for name in TIMES[:2] if (at := getattr(document, name)) is not None]
-    lines.append(f"tags: [{', '.join(map(_quoted, document.tags))}]")
+    lines.append(f"tags: [{', '.join(map(_quote, document.tags))}]")
     if document.also and "also" not in theirs:
-        lines.append(f"also: [{', '.join(map(_quoted, document.also))}]")
+        lines.append(f"also: [{', '.join(map(_quote, document.also))}]")
     if "source" not in theirs:
         lines.append(f"source: {_scalar(document.source or 'file')}")
     if document.expires_at is not None:
@@ -144,9 +144,9 @@ def rendered(document: Document) -> bytes:
         if name not in theirs and (value := getattr(document, name)) is not None
     ]
     if document.superseded_by is not None and "superseded_by" not in theirs:
-        lines.append(f"superseded_by: {_quoted(_wiki(document.superseded_by))}")
+        lines.append(f"superseded_by: {_quote(_wiki(document.superseded_by))}")
     lines += [
-        f"{kind}: [{', '.join(_quoted(_wiki(path)) for path in paths)}]"
+        f"{kind}: [{', '.join(_quote(_wiki(path)) for path in paths)}]"
         for kind, paths in document.links.items()
         if kind not in theirs
     ]
@@ -161,10 +161,10 @@ def _wiki(path: str) -> str:
 def _scalar(text: str) -> str:
     """Plain where that means the same text, otherwise quoted; a JSON string is valid YAML."""
     plain = PLAIN.fullmatch(text) and text.lower() not in NOT_PLAIN
-    return text if plain else _quoted(text)
+    return text if plain else _quote(text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """As JSON writes it, which YAML reads, plus escapes for characters that YAML requires escaped."""
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
@@ -174,8 +174,8 @@ def _read_head(head: str) -> dict[str, Any]:
     strangers = _strangers(given)
     above = [key for key in strangers if key in ("id", *LINKS)]
     read: dict[str, Any] = {
-        "above": _written(above, head, given),
-        "others": _written([key for key in strangers if key not in above], head, given),
+        "above": _write_keys(above, head, given),
+        "others": _write_keys([key for key in strangers if key not in above], head, given),
     }
     for name in TIMES:
         if given.get(name) is not None:
@@ -280,12 +280,12 @@ def _are_phrases(value: object) -> bool:
     return fits and all(isinstance(one, str) and 0 < len(one.strip()) <= MAX_PHRASE for one in value)  # type: ignore[attr-defined]
 
 
-def _written(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> str:
+def _write_keys(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> str:
     """These keys, to be written back: word for word if they are on their own lines."""
     if not strangers:
         return ""
     starts = [match.start() for match in KEY.finditer(head)]
-    blocks = {KEY.match(block)[1]: block for block in _cut(head, starts)}  # type: ignore[index]
+    blocks = {KEY.match(block)[1]: block for block in _cut_lines(head, starts)}  # type: ignore[index]
     if all(key in blocks for key in given):
         text = "".join(blocks[key] for key in strangers)
         return text if text.endswith("\n") else f"{text}\n"
@@ -294,7 +294,7 @@ def _written(strangers: Sequence[Any], head: str, given: Mapping[Any, Any]) -> s
     return dumped
 
 
-def _cut(text: str, starts: Sequence[int]) -> list[str]:
+def _cut_lines(text: str, starts: Sequence[int]) -> list[str]:
     return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=bool(starts))]
 
 

@@ -26,7 +26,7 @@ def checked_path(text: object, field: str = "path") -> str:
 
     :raises InvalidInput: with what a path looks like
     """
-    path = _checked(text, field)
+    path = _check_part(text, field)
     if path.rpartition("/")[2] == RESERVED:
         raise InvalidInput(f"Invalid {field}: {RESERVED} is a reserved name.", field=field)
     return path
@@ -34,10 +34,10 @@ def checked_path(text: object, field: str = "path") -> str:
 
 def checked_section(text: object) -> str:
     """A section's path; as :func:`checked_path`, but without reserved names."""
-    return _checked(text, "category")
+    return _check_part(text, "category")
 
 
-def _checked(text: object, field: str) -> str:
+def _check_part(text: object, field: str) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{field} must be text.", field=field)
     if len(text) > 2 * MAX_PATH:  # before any work on it
@@ -74,12 +74,12 @@ def path_of_file(name: str) -> str:
     segments = [_segment(segment) for segment in name.removesuffix(name[-3:]).split("/")]
     if segments[-1] == RESERVED:
         segments[-1] += "-file"
-    return shortened(segments)
+    return shorten(segments)
 
 
 def file_of_path(path: str) -> str:
     """The file name for a path, safe wherever the path came from."""
-    return shortened([_segment(segment) for segment in path.split("/")]) + ".md"
+    return shorten([_segment(segment) for segment in path.split("/")]) + ".md"
 
 
 UNWRITABLE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]`]')  # in a file name on some system, or in a [[link]]
@@ -97,7 +97,7 @@ def readable(text: str) -> str:
     return "" if to_slug(name) in (*DEVICES, RESERVED) else name
 
 
-def shortened(segments: list[str]) -> str:
+def shorten(segments: list[str]) -> str:
     path = "/".join(segments)
     return path if len(path) <= MAX_PATH - 5 else f"deep/{segments[-1]}"  # room for a number
 

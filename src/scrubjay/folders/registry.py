@@ -24,7 +24,7 @@ from scrubjay.folders.folder import Folder, failures
 from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
 from scrubjay.lazy import logging, yaml
-from scrubjay.machine.paths import expanded, replace_file
+from scrubjay.machine.paths import expand_home, replace_file
 from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass
 
@@ -144,10 +144,10 @@ class Registry:
             raise RegistryDamaged("stores.yaml cannot be read.", hint="Check its permissions.") from None
         stamp = f"{about.st_mtime_ns}.{about.st_size}.{about.st_ino}"
         if self._seen is None or self._seen[0] != stamp:
-            self._seen = stamp, self._parsed()
+            self._seen = stamp, self._parse()
         return self._seen[1]
 
-    def _parsed(self) -> dict[str, Registered]:
+    def _parse(self) -> dict[str, Registered]:
         try:
             text = self._file.read_text("utf-8-sig")
             if len(text) > MAX_BYTES:
@@ -179,7 +179,7 @@ class Registry:
         if not isinstance(path, str) or not path.strip() or "\0" in path:
             raise RegistryDamaged(f"stores.yaml: store {name} has no path.", hint=HINT)
         try:
-            place = expanded(path, field=f"stores.yaml: the path of store {name}")
+            place = expand_home(path, field=f"stores.yaml: the path of store {name}")
         except InvalidInput as error:
             raise RegistryDamaged(error.message, hint=HINT) from None
         description = entry.get("description")
@@ -194,19 +194,19 @@ class Registry:
     def _write(self, stores: Mapping[str, Registered]) -> None:
         lines = ["stores:" if stores else "stores: {}"]
         for name, store in sorted(stores.items()):
-            lines += [f"  {json.dumps(name)}:", f"    path: {_quoted(str(store.path))}"]
+            lines += [f"  {json.dumps(name)}:", f"    path: {_quote(str(store.path))}"]
             if store.description is not None:
-                lines.append(f"    description: {_quoted(store.description)}")
+                lines.append(f"    description: {_quote(store.description)}")
             if store.read_only:
                 lines.append("    read_only: true")
-            lines += [f"    {_quoted(str(key))}: {json.dumps(value, default=str)}" for key, value in store.more.items()]
+            lines += [f"    {_quote(str(key))}: {json.dumps(value, default=str)}" for key, value in store.more.items()]
         with failures():
             self._file.parent.mkdir(parents=True, exist_ok=True)
             replace_file(self._file, "\n".join([*lines, ""]).encode(), mode=0o666)
         self._seen = None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

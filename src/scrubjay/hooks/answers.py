@@ -26,9 +26,9 @@ def answer(engine: Engine, question: dict[str, Any], *, words_only: bool = False
         brief = bound.brief()
         ids = [memory.id for section in brief.sections for memory in section.memories]
         return {"text": brief.text, "tokens": brief.tokens, "ids": ids}
-    from scrubjay.engine.reminder import reminded
+    from scrubjay.engine.reminder import remind
 
-    found = reminded(bound, question["text"], words_only=words_only)
+    found = remind(bound, question["text"], words_only=words_only)
     return {"text": found.text, "tokens": found.tokens, "ids": [memory.id for memory in found.memories]}
 
 

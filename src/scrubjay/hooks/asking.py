@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from scrubjay.machine.local_sockets import exchanged, sockets
+from scrubjay.machine.local_sockets import exchange, sockets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def ask(home: Path, question: dict[str, Any], *, seconds: float) -> dict[str, An
         if left <= 0:
             return None
         try:
-            reply = exchanged(path, question, left)
+            reply = exchange(path, question, left)
         except (OSError, ValueError):  # too late, gone meanwhile, or of another store
             continue
         if isinstance(reply.get("text"), str):

@@ -61,7 +61,7 @@ def suggest(hook: Hook, settings: Settings, folder: str) -> dict[str, Any]:
     space = hook.space if hook.space != "auto" else project_space(root) or "default"
     about = {"space": space, "client": hook.client, "session": str(hook.given.get("session_id") or place)}
     found = [{"kind": "memory", "text": text, **about} for text in session.sentences()]
-    if said := session.happened(root):
+    if said := session.describe_work(root):
         found.append({"kind": "checkpoint", "text": said, **about})
     return {"how": "suggested", "suggestions": Suggestions(settings.home).add(found)} if found else {"how": "nothing"}
 
@@ -105,7 +105,7 @@ class Session:
                     found[clean] = None
         return list(found)[-SENTENCES:]
 
-    def happened(self, root: Path) -> str:
+    def describe_work(self, root: Path) -> str:
         """Files and commands in a sentence each; nothing if no file was touched."""
         files = [os.path.relpath(one, root) if Path(one).is_relative_to(root) else one for one in self.files]
         if not files:
@@ -145,11 +145,11 @@ class Session:
         command = arguments.get("command", arguments.get("cmd"))
         if isinstance(command, list):
             command = " ".join(str(word) for word in command)
-        if isinstance(command, str) and (name := shortened(command)):
+        if isinstance(command, str) and (name := shorten_command(command)):
             self.commands[name] = None
 
 
-def shortened(command: str) -> str:
+def shorten_command(command: str) -> str:
     """A command's program and what it was told to do: what follows may be long, or secret."""
     words = command.strip().split("\n")[0].split()
     while words and (

@@ -21,7 +21,7 @@ from contextlib import suppress
 
 from scrubjay.engine.engine import Engine
 from scrubjay.hooks.answers import answer
-from scrubjay.machine.local_sockets import BEGUN, address, caller, received, remove_dead
+from scrubjay.machine.local_sockets import BEGUN, address, caller, receive_line, remove_dead
 from scrubjay.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def listen(settings: Settings, engine: Engine, client: Callable[[], str] = lambd
     def answered(asker: socket.socket) -> None:
         with room, asker, suppress(Exception):
             process = caller(asker)
-            question = json.loads(received(asker, time.monotonic() + READ_SECONDS))
+            question = json.loads(receive_line(asker, time.monotonic() + READ_SECONDS))
             if "lend" in question:
                 reply = lending.answer(question, process)
             elif question["store"] == settings.store:  # else another memory in the same home

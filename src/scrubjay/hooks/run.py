@@ -77,7 +77,7 @@ class Hook:
     def watch(self) -> None:
         """End in time, whatever the other thread is waiting for; if it is writing, that gets a moment more."""
         time.sleep(max(0.0, self.left()))
-        self.leave(shaped(self, LATE) if self.moment == "session-start" else "", gave={"how": "late"})
+        self.leave(shape_answer(self, LATE) if self.moment == "session-start" else "", gave={"how": "late"})
 
     def leave(self, answer: str, gave: dict[str, Any] | None = None) -> NoReturn:
         """Write and end. Only one thread writes; the other one ends the process if that takes too long."""
@@ -124,13 +124,13 @@ def main(arguments: list[str]) -> NoReturn:
     answer = ""
     try:
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for what is imported later
-        answer = answered(hook)
+        answer = ask_for_answer(hook)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the session goes on
         hook.gave = {"how": "failed", "why": f"{type(error).__name__}: {error}"[:200]}
     hook.leave(answer)
 
 
-def answered(hook: Hook) -> str:
+def ask_for_answer(hook: Hook) -> str:
     hook.given = json.loads(read_input() or b"{}")
     from scrubjay.settings import load
 
@@ -144,7 +144,7 @@ def answered(hook: Hook) -> str:
         return ""
     if hook.given.get("source") == "resume":  # it was told when the session began
         return ""
-    text = typed(hook.given) if hook.moment == "prompt" else ""
+    text = typed_prompt(hook.given) if hook.moment == "prompt" else ""
     if hook.moment == "prompt" and len(text.split()) < 2:
         return ""
     asked = {"moment": hook.moment, "text": text, "space": hook.space, "folder": folder, "store": settings.store}
@@ -157,10 +157,10 @@ def answered(hook: Hook) -> str:
 
         reply = alone(settings, asked)
     hook.gave = {key: value for key, value in reply.items() if key != "text"}
-    return shaped(hook, reply["text"]) if reply["text"] else ""
+    return shape_answer(hook, reply["text"]) if reply["text"] else ""
 
 
-def typed(given: dict[str, Any]) -> str:
+def typed_prompt(given: dict[str, Any]) -> str:
     """What the user typed, also for the log: Gemini CLI puts what the hook before this one gave in front of it."""
     text = given.get("prompt")
     if not isinstance(text, str):
@@ -179,7 +179,7 @@ def read_input() -> bytes:
     return b"".join(pieces)
 
 
-def shaped(hook: Hook, text: str) -> str:
+def shape_answer(hook: Hook, text: str) -> str:
     """As the client takes it: Claude Code, Codex and Gemini CLI alike, Cursor in its own way."""
     if hook.client == "cursor":
         return json.dumps({"additional_context": text})

@@ -232,7 +232,7 @@ def _basic(header: str, parts: SplitResult) -> dict[str, str]:
 
 
 @contextmanager
-def fetched(url: str, limits: Limits, headers: Mapping[str, str]) -> Iterator[Reply]:
+def fetch_following(url: str, limits: Limits, headers: Mapping[str, str]) -> Iterator[Reply]:
     """The answer after following redirects, through the environment's proxies."""
     for _ in range(MAX_REDIRECTS + 1):
         with Client(url, limits, headers=headers, proxies=True).open("GET") as reply:

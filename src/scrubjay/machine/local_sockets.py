@@ -37,18 +37,19 @@ def sockets(home: Path) -> list[Path]:
     return [home / "run" / name for _, _, name in sorted(found, reverse=True)]
 
 
-def connected(path: Path, seconds: float) -> socket.socket:
+def connect_to(path: Path, seconds: float) -> socket.socket:
     """A line to the process that listens there.
 
     :raises ConnectionRefusedError: if none does; its socket is removed
-    :raises OSError: if it takes no callers, or another user listens there
+    :raises OSError: if it takes no callers now, or another user listens there
     """
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         line.settimeout(seconds)
         with address(path) as name:
             line.connect(name)
-        caller(line)
+        if is_stopped(caller(line)):
+            raise BlockingIOError("stopped")
     except BaseException as error:
         line.close()
         if isinstance(error, ConnectionRefusedError):
@@ -58,16 +59,16 @@ def connected(path: Path, seconds: float) -> socket.socket:
     return line
 
 
-def exchanged(path: Path, question: dict[str, Any], seconds: float) -> dict[str, Any]:
+def exchange(path: Path, question: dict[str, Any], seconds: float) -> dict[str, Any]:
     """What the process that listens there answers.
 
     :raises OSError: if it does not answer in time
     :raises ValueError: if it answers anything else
     """
     until = time.monotonic() + seconds
-    with connected(path, seconds) as line:
+    with connect_to(path, seconds) as line:
         line.sendall(json.dumps(question).encode() + b"\n")
-        reply = json.loads(received(line, until))
+        reply = json.loads(receive_line(line, until))
     if not isinstance(reply, dict):
         raise ValueError("not an answer")
     return reply
@@ -77,7 +78,7 @@ def remove_dead(home: Path) -> None:
     """Remove the sockets of processes that were killed; a new process may have the number of one of them."""
     for path in sockets(home):
         with suppress(OSError):
-            connected(path, 0.0).close()  # without waiting: who listens is alive, even where many wait
+            connect_to(path, 0.0).close()  # without waiting: who listens is alive, even where many wait
     for begun in (home / "run").glob(f"*{BEGUN}"):
         with suppress(OSError, ValueError):
             if is_gone(int(begun.stem)):  # it was killed before it listened
@@ -90,6 +91,16 @@ def is_gone(process: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def is_stopped(process: int) -> bool:
+    """Whether it does nothing for now, as everything that belongs to a client does that was suspended (Ctrl-Z). The
+    system takes its callers all the same. Not known everywhere."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2].startswith(b"T")
+    except OSError:
+        return False
 
 
 def caller(line: socket.socket) -> int:
@@ -106,7 +117,7 @@ def caller(line: socket.socket) -> int:
     return int(process)
 
 
-def received(line: socket.socket, until: float) -> bytes:
+def receive_line(line: socket.socket, until: float) -> bytes:
     """What the other side sends until the end of a line, all of it by then.
 
     :raises OSError: if there is no more, or not in time

@@ -20,10 +20,10 @@ SQLITE = "sqlite:///"  # before a file, in the address of a store
 
 def store_address(where: str | Path) -> str:
     """The address of a store given by its address or, by someone who knows the working directory, by its file."""
-    return str(where) if "://" in str(where) else f"{SQLITE}{expanded(where, field='store').absolute()}"
+    return str(where) if "://" in str(where) else f"{SQLITE}{expand_home(where, field='store').absolute()}"
 
 
-def expanded(path: str | Path, *, field: str) -> Path:
+def expand_home(path: str | Path, *, field: str) -> Path:
     """The path, with ~ as the user's own folder.
 
     :raises InvalidInput: for ~name, if this machine has no such user
@@ -36,7 +36,7 @@ def expanded(path: str | Path, *, field: str) -> Path:
 
 def full_path(text: str, *, field: str) -> Path:
     """:raises InvalidInput: if it is relative, or cannot name a file"""
-    path = expanded(text, field=field)
+    path = expand_home(text, field=field)
     if "\0" in text or not path.is_absolute():
         raise InvalidInput(
             f"{field} must be an absolute path or begin with ~.",

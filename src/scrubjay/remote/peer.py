@@ -149,7 +149,7 @@ class RemotePeer(Peer):
 
     def _take(self, parcel: SyncBatch, options: TakeOptions) -> Sequence[Taken]:
         asked = {
-            "parcel": wire.written(parcel),
+            "parcel": wire.write_value(parcel),
             "policy": options.policy,
             "named": options.named,
             "sender": options.sender,
@@ -260,7 +260,7 @@ class RemotePeer(Peer):
 
     def _built(self, kind: type[Value], body: Body) -> Value:
         with self._ours():
-            return wire.built(kind, body)
+            return wire.build_value(kind, body)
 
 
 def _parts(ids: Sequence[str]) -> list[list[str]]:

@@ -33,13 +33,15 @@ ONCE = re.compile(
     r"january|february|march|april|may|june|july|august|september|october|november|december))\b",
     re.IGNORECASE,
 )
+ORIGIN = re.compile(r"\b(?:born|grew up) (?:in|on|near|to)\b")
 IN_A_YEAR = re.compile(r"\b(?:in|of|on) (?:\w+ |\d\d? \w+ )?(?:19|20)\d\d\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
 def is_past_event(text: str) -> bool:
-    """Whether a text only tells what happened on some day or in some year: nothing that comes later outdates that."""
-    if not (ONCE.search(text) or IN_A_YEAR.search(text)):
+    """Whether a text only tells what happened on some day or in some year, or where somebody comes from: nothing that
+    comes later outdates that."""
+    if not (ONCE.search(text) or IN_A_YEAR.search(text) or ORIGIN.search(text)):
         return False
     words = {token.lower() for token in TOKEN.findall(text)}
     return PRESENT.isdisjoint(words) and AHEAD.isdisjoint(words)
@@ -50,6 +52,8 @@ def is_passing_event(text: str) -> bool:
     """Whether a text begins by telling what happened once and left things as they were: "was down last night"."""
     clause = first_clause(text)
     plain = " ".join(clause)
+    if ORIGIN.search(plain) and PRESENT.isdisjoint(clause):
+        return True
     if not ONCE.search(plain) or LASTING_PHRASE.search(plain) or not PRESENT.isdisjoint(clause):
         return False
     return LASTING.isdisjoint(token.lower() for token in TOKEN.findall(text))

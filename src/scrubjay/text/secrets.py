@@ -183,6 +183,10 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     "a Google refresh token": (("1//",), r"(?<![\w/])(1//0[A-Za-z0-9_-]{40,120})"),
     "an Alibaba key": (("LTAI",), r"\b(LTAI[A-Za-z0-9]{16,24})\b"),
     "a PuTTY private key": (("Private-Lines:",), r"(Private-Lines: \d{1,3}(?:\s{1,4}[A-Za-z0-9+/=]{16,80}){1,80})"),
+    "a private key in base64": (
+        ("LS0tLS1CRUdJTi",),  # of -----BEGIN, neither of a certificate nor of a public key
+        r"(LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM)[A-Za-z0-9+/=]{60,20000})",
+    ),
     "an age key": (("AGE-SECRET-KEY-",), r"\b(AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58})\b"),
     "an Azure storage key": (("Key=",), r"(?i:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{40,88}={0,2})"),
     "an Azure signature": (("sig=",), r"[?&]sig=([A-Za-z0-9%]{40,120})"),
@@ -208,9 +212,10 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"\b(?:curl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)|https? -a)[ =]?['\"]?[^\s:'\"$<]{1,80}:([^\s'\"]{4,120})",
     ),
     "a password for a command": (
-        ("mysql", "sshpass", "redis-cli", "login"),
+        ("mysql", "sshpass", "redis-cli", "login", "ldap", "smbclient", "sqlcmd", "htpasswd", "keytool"),
         r"\b(?:mysql(?:dump|admin)?\b[^\n]{0,200}?\s-p|sshpass\s{1,3}-p\s?|redis-cli\b[^\n]{0,200}?\s-a\s{1,3}"
-        r"|login\b[^\n]{0,200}?\s-p\s{1,3})['\"]?([^\s'\"-][^\s'\"]{4,120})",
+        r"|login\b[^\n]{0,200}?\s-p\s{1,3}|ldap\w{3,8}\b[^\n]{0,200}?\s-w\s{1,3}|smbclient\b[^\n]{0,200}?\s-U\s?[^\s%]{1,60}%"
+        r"|sqlcmd\b[^\n]{0,200}?\s-P\s{1,3}|htpasswd\s{1,3}-\w{0,3}b\w{0,3}\s{1,3}\S{1,80}\s{1,3}\S{1,80}\s{1,3}|keytool\b[^\n]{0,200}?\s-(?:store|key)pass\s{1,3})['\"]?([^\s'\"-][^\s'\"]{4,120})",
     ),
     "a password for sudo": (("sudo -S",), r"\becho\s{1,3}['\"]?([^\s'\"$<]{4,80})['\"]?\s{0,3}\|\s{0,3}sudo -S"),
     "a password for a host": (
@@ -223,7 +228,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a login": (
         ("redential", "reds", "ogin", "ugang", "dentifiant", "redencial", "認証情報"),
-        r"(?i:(?:credentials?|creds|logins?|zugang|zugangsdaten|identifiants|credenciales|認証情報)\b[^\n:=/]{0,40}?[:=]\s{0,3}"
+        r"(?i:(?:credentials?|creds|logins?|zugang|zugangsdaten|identifiants|credenciales|認証情報)\b[^\n:=/]{0,40}?(?:[:=]|\sis\b)\s{0,3}"
         r"['\"`*]{0,3})[\w.@+-]{2,60}['\"`]?\s?[/:|]\s?['\"`]?([^\s'\"`,;/=()]{6,120})",
     ),
     "a seed phrase": (
@@ -231,6 +236,11 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"(?i:(?:(?:seed|recovery|secret|wallet|backup)[ _-]?phrase|mnemonic|seed words)\b[^\n]{0,30}?(?:[:=]|\bis\b)\s{0,3}"
         r"['\"`]?)((?:[a-z]{3,8},?\s{1,2}){11,23}[a-z]{3,8})\b",
     ),
+    "a passphrase": (
+        ("assphrase", "ASSPHRASE"),
+        r"(?i:passphrase['\"]?\s?(?:[:=]|is|was)?\s?)[\"'`“]([^\"'`“”\n]{3,60} [^\"'`“”\n]{3,60})[\"'`”]",
+    ),
+    "a Mapbox token": (("sk.eyJ",), r"\b(sk\.eyJ[A-Za-z0-9_-]{20,200}\.[A-Za-z0-9_-]{16,40})"),
     "a key of two-factor codes": (("otpauth://",), r"otpauth://[^\s]{1,200}?[?&]secret=([A-Za-z2-7]{16,64})"),
     "a recovery code": (
         ("ecovery", "ECOVERY", "ackup", "BACKUP"),
@@ -239,7 +249,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
         r"(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7}|\d{6,8}))\b",
     ),
 }
-COMPILED = {what: re.compile(pattern) for what, (_, pattern) in SHAPES.items()}
+COMPILED = {what: re.compile(pattern, re.ASCII) for what, (_, pattern) in SHAPES.items()}
 # By a sign that few texts hold: without it none of its letters need to be looked for.
 ANCHORS: dict[str, list[tuple[str, str]]] = {sign: [] for sign in ("_", "-", ".", ":", "/", "=", "")}
 for _what, (_anchors, _) in SHAPES.items():
@@ -255,6 +265,7 @@ CHOSEN = frozenset(
         "a password for a host",
         "a line of .pgpass",
         "a login",
+        "a passphrase",
         "a seed phrase",
         "a recovery code",
     }
@@ -361,10 +372,11 @@ STEMS: dict[str, str] = {
     for kind, stems in {
         PASSWORD: "password passwort paswort passwd passphrase passwrd kennwort contraseña contrasena mot~de~passe mots~de~passe senha"
         " palavra-passe wachtwoord hasło heslo lösenord şifre пароль пароля パスワード パスフレーズ 合言葉 密码 密碼 口令 비밀번호 암호"
+        " salasana adgangskoden adgangskode heslo jelszó mật~khẩu kata~sandi كلمة~المرور"
         " identified~by credential pass pwd pw mdp clave parola psk",
         TOKEN: "token secret bearer authorization key schlüssel geheimnis jeton clé chave segredo segreto chiave токен ключ секрет"
         " トークン キー シークレット 秘密鍵 令牌 密钥 密鑰 토큰 _pat",
-        PIN: "pin geheimzahl passcode zugangscode code~d'accès 暗証番号",
+        PIN: "pin geheimzahl passcode zugangscode alarm~code door~code gate~code entry~code safe~code lock~code keypad~code unlock~code access~code türcode alarmcode code~de~l'alarme code~de~la~porte code~d'accès 暗証番号",
     }.items()
     for stem in stems.replace("~", "\0").split()
     for stem in [stem.replace("\0", " ")]
@@ -375,7 +387,7 @@ ALONE = frozenset(
 # Words that make these a secret: before them …
 QUALIFIED = re.compile(
     r"(?:api|access|acces|secret|private|auth|app|application|account|storage|encryption|signing|master|license|licence|client|service"
-    r"|admin|root|shared|subscription|consumer|deploy|webhook|openai|anthropic|groq|stripe|azure|aws|google|gemini|mistral|deepseek|cohere"
+    r"|admin|root|backup|recovery|session|jwt|[th]?otp|2fa|mfa|hmac|shared|subscription|consumer|deploy|webhook|openai|anthropic|groq|stripe|azure|aws|google|gemini|mistral|deepseek|cohere"
     r"|zugangs|zugriffs|geheimer|privater|lizenz|geheime|pre-?shared|секретн\w{1,3}|приватн\w{1,3}|アクセス|シークレット|秘密)[\s_.-]{0,2}$"
 )
 ENVIRONMENT = re.compile(
@@ -385,7 +397,9 @@ ENVIRONMENT = re.compile(
 QUALIFIER = re.compile(
     r"\s?(?:(?:d['’]|de (?:la |l['’])?|di |da )?(?:api|accès|acceso|acesso|accesso)|secr[eéè]t[aeo]?|segreta|priv[eéa][eéda]?[ao]?|доступа|api)\b"
 )
-NETWORK = re.compile(r"(?:wi-?fi|wlan|wpa\d?|network|netzwerk)[\s_-]{0,2}$")
+NETWORK = re.compile(
+    r"(?:(?:wi-?fi|wlan|wpa\d?|network|netzwerk)[\s_-]{0,2}|\b(?:ssid|wlan|wi-?fi)\b[^\n.]{1,25}[,;]\s?)$"
+)
 NEEDS_QUALIFIER = frozenset({"key", "schlüssel", "clé", "chave", "chiave", "ключ", "キー"})
 PAGES = re.compile(
     r"(?:palabra|next|page|continuation|sync|csrf|xsrf|paging|resume|push|device|max|public|publishable|anon)[\s_.-]{0,2}$"
@@ -395,31 +409,35 @@ SUFFIX = r"(?:[ -]?(?:code|number|nummer))?(?:\s(?:secreta|secrète|segreta|d['�
 ABOUT = (
     r"(?:\s?[(\[（][^()\[\]\n]{1,40}[)\]）])?(?:,\s[^,\n]{1,40},)?"
     r"(?:\s(?:for|of|to|on|at|in|from|you|we|i|they|that|which|für|fuer|von|vom|zum|zur|zu|im|am|des|der|dem|pour|de|du|d['’]|à|para|del|do|da"
-    r"|no|na|per|для|от|к|в|на|voor|van)(?:\s[^\s:=|]{1,40}){1,6}?)?"
+    r"|no|na|per|till|för|på|til|fürs|beim|di|для|от|к|в|на|voor|van)(?:\s(?:[^\s:=|]|:(?=[a-zå-ö]{1,3}\s)){1,40}){1,6}?)?"
 )
 # Or one word, before a sign, that does not say that this is about passwords in general.
 WHOSE = (
     r"\s(?!polic|hash|manager|length|reset|field|file|hint|url|link|histor|rotation|rule|strength|change|expir|age\b|id\b|name|type|min|max|format|prompt)"
-    r"[^\s:=|]{2,30}(?=\s{0,2}[:=])"
+    r"[^\s:=|]{2,30}(?=\s{0,2}(?:[:=]|[—–]\s))"
 )
 MARKS = r"[*_`'\"\\”»\]]{0,5}"
 SURE = (
     r"(?:\s{0,20}(?::=|=>|={1,3}|->|→|—>|:{1,2}(?!//)|：|＝)|[ \t]{1,20}\|(?=[^\n]{0,200}\|)|['\"]?,?\s{1,20}['\"]?value['\"]?\s?[:=]"
-    r"|(?:\s[^<>\n]{0,60})?>|\s?(?=[「『])|\s?\(\s?(?=['\"]))"
+    r"|(?:\s[^<>\n]{0,60})?(?<![=—-])>|\s?(?=[「『])|\s?\(\s?(?=['\"]))"
 )
 LIKELY = (
-    r"(?:\s{0,2}(?:['’]s|は|为|為|是|은|는)|\s{1,3}(?:is|was|are|ist|lautet|war|heißt|est|était|es|era|fue|é|è|jest|это|был|[-–—]|will be|has been)(?=[\s:]))"
+    r"(?:\s{0,2}(?:['’]s|は|为|為|是|은|는|\?)|\s{1,3}(?:is|was|are|ist|lautet|war|heißt|est|était|es|era|fue|é|è|jest|är|er|это|был|[-–—]|will be|has been|got|wurde auf)(?=[\s:]))"
     r"(?:\s(?:always|still|now|currently|just|set to|called|changed to|reset to|immer|noch|jetzt|derzeit|toujours|maintenant|siempre|ahora|sempre|agora|теперь|:))?:?"
 )
 CHANGED = r"\s(?:to|auf|à|a|em|на|в)(?=\s)"
 SCHEME = r"(?:(?:bearer|basic|token|apikey|bot|digest)\s{1,3})?"
 REST = re.compile(
     rf"{SUFFIX}(?:{MARKS}(?:{ABOUT}|{WHOSE}){MARKS}(?:(?P<sure>{SURE})|(?P<likely>{LIKELY})|(?P<changed>{CHANGED}))|(?P<beside>(?=\s)))"
-    rf"[^\S\n]{{0,20}}\n?[^\S\n]{{0,20}}[*_]{{0,3}}\s?\\?(?:<!\[cdata\[)?[`'\"“„«「『]{{0,3}}{SCHEME}"
+    rf"[^\S\n]{{0,20}}\n?[^\S\n]{{0,20}}[*_]{{0,3}}\s?\\?(?:<!\[cdata\[)?[`'\"“„«「『]{{0,3}}(?:(?<=«)\s)?{SCHEME}"
 )
 MOST_OF_VALUE = 160  # characters of a value that are looked at
 IN_VALUE = r"[^\s'\"`<>|,;\\“”„«»「」『』、。ぁ-ヿ一-鿿가-힣！-～]"
 VALUE = re.compile(rf"{IN_VALUE}{{4,{MOST_OF_VALUE}}}")
+WORD = re.compile(rf"(?<!{IN_VALUE}){IN_VALUE}{{8,80}}(?!{IN_VALUE})")
+SENTENCE = re.compile(r"(?:[^\n.!?]|[.!?](?!\s)){0,80}")
+SIGNS_INSIDE = re.compile(r"\w[!$%*]\w|[a-z]{3}#\d")
+MIXED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d.*\d)")
 REST_OF_VALUE = re.compile(rf"{IN_VALUE}*")
 CHANGES = re.compile(
     r"\b(?:set|sets|change[ds]?|reset|rotated?|switch(?:ed)?|updated?|ge(?:ä|ae)ndert|gesetzt|cambi\w+|chang\w+|измен\w+|смен\w+)\b"
@@ -430,6 +448,19 @@ SAYS_WHAT = re.compile(
     r"(?<!\S)['\"`*]{0,3}([^\s'\"`]{6,100})['\"`*]{0,3},?\s(?:is|was|as|ist|als|est|comme|es|como|é)\s(?:the|our|my|your|its|a|das|der|dein|mein|unser|le|la|el|notre|mon|mi|nuestra)?\s?(?:[\w-]{1,20}\s){0,3}$"
 )
 GOES_ON = re.compile(r"s?(?:\s?[.,;:!)\n]|\s(?:for|of|to|on|at|in|für|von|pour|de|para|del)\b|\s?$)")
+
+
+WORDS = re.compile(r"\w+")
+SIGNING_IN = re.compile(
+    r"\blog(?:ging|ged)? ?in(?:to)?\b|\blogins?\b|\bsign in\b|\baccess\b|\bunlock|\bcodes?\b|\bzugang|認証"
+)
+
+
+def names_a_secret(question: str) -> bool:
+    """Whether a question asks for a password, a key or a way in."""
+    folded = fold(question)
+    named = any(stem in folded and (stem not in ALONE or stem in WORDS.findall(folded)) for stem in STEMS)
+    return named or SIGNING_IN.search(folded) is not None
 
 
 def fold(text: str) -> str:
@@ -446,7 +477,9 @@ def _named_in(text: str, folded: str, stems: list[str]) -> Iterator[Found]:
         while place >= 0:
             after = place + len(stem)
             if (name := _name_at(text, folded, stem, place)) is not None:
-                found = _value_behind(text, folded, name) or _value_before(text, folded, name)
+                found = (
+                    _value_behind(text, folded, name) or _value_before(text, folded, name) or _value_near(text, name)
+                )
                 if found is not None:
                     yield found
                     after = max(after, found.end)
@@ -498,8 +531,9 @@ def _value_behind(text: str, folded: str, name: Name) -> Found | None:
     if rest["changed"] is not None and not CHANGES.search(before):
         return None
     sure = bool(sign) or FLAG.search(before[-34:]) is not None
-    plain = name.plain or (rest["beside"] is not None and name.kind == TOKEN and not sure)
     secret = value[0].rstrip("*_.,:;)]}")
+    loose = rest["beside"] is not None and name.kind == TOKEN and not sure
+    plain = name.plain or (loose and not (len(secret) >= 32 and HEX.fullmatch(secret)))
     found = _found(name.kind, secret, value.start(), sure=sure, plain=plain)
     if found is not None and len(value[0]) == MOST_OF_VALUE and (rest := REST_OF_VALUE.match(text, value.end())):
         return Found(found.what, found.start, rest.end())
@@ -514,6 +548,30 @@ def _value_before(text: str, folded: str, name: Name) -> Found | None:
     start = name.start - len(before) + found.start(1)
     secret = text[start : start + len(found[1])].rstrip("*_.,:;)]}")
     return _found(name.kind, secret, start, sure=False, plain=name.plain)
+
+
+def _value_near(text: str, name: Name) -> Found | None:
+    """What follows in the same sentence, if nothing but a secret looks like it: "the token was rotated, it's now …"."""
+    sentence = SENTENCE.match(text, name.end)
+    for value in () if name.plain or sentence is None else WORD.finditer(text, name.end, sentence.end()):
+        secret = value[0].rstrip("*_.,:;)]}!?")
+        if _is_clearly_secret(name.kind, secret) and _could_be(name.kind, secret, sure=False):
+            return Found(name.kind, value.start(), value.start() + len(secret))
+    return None
+
+
+def _is_clearly_secret(kind: str, value: str) -> bool:
+    """Letters of both cases and digits: as many as machines make, or with a sign among them."""
+    if kind == TOKEN:
+        return any(
+            len(part) >= 20 and MIXED.match(part) and _turns(part) > 0.42 * len(part) for part in PARTS.split(value)
+        )
+    return len(value) >= 8 and MIXED.match(value) is not None and SIGNS_INSIDE.search(value) is not None
+
+
+def _turns(part: str) -> int:
+    """How often a small letter, a capital or a digit follows one of another kind; in names seldom."""
+    return sum((one.islower(), one.isdigit()) != (other.islower(), other.isdigit()) for one, other in pairwise(part))
 
 
 def _found(kind: str, secret: str, start: int, *, sure: bool, plain: bool) -> Found | None:
@@ -612,7 +670,7 @@ def _could_be_password(value: str, *, sure: bool) -> bool:
     parts = [part for part in PARTS.split(core) if part]
     if digits:
         terms = len(parts) > 1 and all(TERM.fullmatch(part) or part.isalpha() for part in parts)
-        names = "_" in core and all(READ.fullmatch(part) for part in parts)
+        names = "_" in core and (core.islower() or core.isupper()) and all(READ.fullmatch(part) for part in parts)
         return not (terms or names)
     if STRONG_SIGNS.search(core) or any(_is_random(part) for part in parts):
         return True

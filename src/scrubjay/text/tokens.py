@@ -23,7 +23,7 @@ CLAUSE_END = re.compile(
 FUNCTION_WORDS = word_set(
     "a an the this that these those our my your their his her its of in on at by for with from to into about over and "
     "or is are was were be been being do does did can could will would shall should may might must it he she they we i "
-    "you there now own"
+    "you there now own am i'm you're we're they're he's she's it's there's"
 )
 HAVING = word_set("have has had having")
 SAME = 6  # letters: "allergic" and "allergy" are one word

@@ -11,7 +11,7 @@ from scrubjay.cli.commands.install import there
 from scrubjay.cli.output import note, show
 from scrubjay.cli.session import Session
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
-from scrubjay.clients.install import entry_for, printed, wanted
+from scrubjay.clients.install import entry_for, entry_to_paste, find_wanted
 from scrubjay.machine.projects import project_root
 
 
@@ -37,8 +37,12 @@ def config(session: Session, client: str, for_user: bool, url: str | None) -> No
     if scope not in known.scopes:
         raise click.UsageError(f"{known.title} has no settings for a project. Leave out --project.")
     server = there(url, session) if url else {}
-    want = wanted(known, session.settings(), scope=scope, folder=folder, space=session.space, **server)
+    want = find_wanted(known, session.settings(), scope=scope, folder=folder, space=session.space, **server)
     file = known.file(scope, folder)
     note(f"{known.title}, {file}:", session)
     entry = entry_for(known, want)
-    show({"client": client, "file": str(file), "table": known.table, "entry": entry}, printed(known, want), session)
+    show(
+        {"client": client, "file": str(file), "table": known.table, "entry": entry},
+        entry_to_paste(known, want),
+        session,
+    )

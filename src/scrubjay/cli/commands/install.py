@@ -15,11 +15,11 @@ from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json
 from scrubjay.cli.session import Session
 from scrubjay.clients.catalogue import CLIENTS, KEY, PROJECT, USER
-from scrubjay.clients.install import installed, removed, rules_files, wanted
+from scrubjay.clients.install import find_wanted, plan_install, plan_removal, rules_files
 from scrubjay.clients.launch import home_arguments, left_behind
 from scrubjay.clients.running import is_running
-from scrubjay.clients.trial import connected
-from scrubjay.clients.visit import full_address, visited
+from scrubjay.clients.trial import try_to_connect
+from scrubjay.clients.visit import full_address, visit_server
 from scrubjay.errors import Error
 from scrubjay.machine.projects import project_root
 
@@ -79,7 +79,7 @@ def install(  # noqa: PLR0917 - click passes options by name
     wanted = [CLIENTS[name] for name in clients]
     asks = not (yes or dry_run or remove or url or clients) and has_terminal()
     if not wanted:
-        found = [client for client in CLIENTS.values() if client.found() and scope in client.scopes]
+        found = [client for client in CLIENTS.values() if client.is_on_this_machine() and scope in client.scopes]
         if not found:
             raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
         wanted = found if every or yes else chosen(found, unasked=dry_run or remove)
@@ -160,8 +160,8 @@ def connect(
 ) -> dict[str, Any]:
     folder = project_root(Path.cwd())
     parts = {"hooks": hooks, "rules": rules, **server}
-    want = wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, **parts)
-    changes = removed(client, want) if remove else installed(client, want)
+    want = find_wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, **parts)
+    changes = plan_removal(client, want) if remove else plan_install(client, want)
     if hooks and client.hooks is None:
         note(f"{client.title} has no hooks.", session)
     if rules and not remove and not list(rules_files(client, want)):
@@ -206,7 +206,7 @@ def there(url: str, session: Session) -> dict[str, Any]:
     :raises EndpointUnreachable: if there is none
     """
     url = full_address(url)
-    seen, keyed = visited(url, os.environ.get(KEY, ""))
+    seen, keyed = visit_server(url, os.environ.get(KEY, ""))
     if seen.tools:
         note(f"{url} is {seen.server}: {len(seen.tools)} tools ({', '.join(seen.tools)}).", session)
     if keyed:
@@ -220,7 +220,7 @@ def tried(want: Wanted, session: Session) -> dict[str, Any]:
     if want.scope == PROJECT and shutil.which(want.command) is None:
         note(f"  It starts `{want.command}`, which is not on this machine's search path yet.", session)
         return {}
-    seen = connected([want.command, *want.arguments], folder=str(want.folder))
+    seen = try_to_connect([want.command, *want.arguments], folder=str(want.folder))
     if seen.why_not:
         note(f"  But the server did not start: {seen.why_not} `scrubjay doctor` may say why.", session)
         return {"problem": seen.why_not}

@@ -29,7 +29,7 @@ TEMPLATES = (
 )
 
 
-def listed(engine: Engine) -> list[Resource]:
+def list_resources(engine: Engine) -> list[Resource]:
     return [
         BRIEF,
         SKILL,
@@ -49,12 +49,12 @@ def read(engine: Engine, uri: str) -> tuple[str, str]:
         raise InvalidInput(f"Unknown address {uri[:100]!r}. {hint}", field="uri")
     name = unquote(uri.removeprefix(ROOT)).rstrip("/")
     if name == "brief":
-        reply = replies.briefed(engine.brief(), engine.now())
+        reply = replies.brief_reply(engine.brief(), engine.now())
     elif name.startswith("space/"):
         space = engine.known_spaces.get(name.removeprefix("space/")).name
         page = engine.bound_to(spaces=(space,), only=True).list(limit=SHOWN)
         engine.count_reads(page.memories, used=False)
-        reply = replies.listed(page.memories, BUDGET, engine.now(), engine.conflicts.doubts(page.memories))
+        reply = replies.list_reply(page.memories, BUDGET, engine.now(), engine.conflicts.doubts(page.memories))
     else:
         memory = engine.get(name)
         engine.count_reads([memory])
@@ -80,4 +80,4 @@ def _names(engine: Engine, name: str) -> list[str]:
     return [one for one, _ in found.most_common()]
 
 
-RESOURCES = Resources(templates=TEMPLATES, listed=listed, read=read, complete=complete)
+RESOURCES = Resources(templates=TEMPLATES, listed=list_resources, read=read, complete=complete)

@@ -36,7 +36,7 @@ def recall(_engine: Engine, args: Mapping[str, str]) -> str:
 
 
 def brief(engine: Engine, _args: Mapping[str, str]) -> str:
-    text = replies.briefed(engine.brief(), engine.now()).text
+    text = replies.brief_reply(engine.brief(), engine.now()).text
     return f"This is what memory holds for this session. Keep it in mind; do not repeat it to me.\n\n{text}"
 
 

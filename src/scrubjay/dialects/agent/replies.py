@@ -16,9 +16,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served
+from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served_name
 from scrubjay.engine.conversations.contexts import tokens_in
-from scrubjay.engine.conversations.fence import LABEL, indented, on_one_line
+from scrubjay.engine.conversations.fence import LABEL, indent_text, on_one_line
 from scrubjay.values.memory import Forgotten, Kind, Memory, Relation, Status, Stored, Undone
 from scrubjay.values.search import Hits, Verdict
 from scrubjay.values.times import ago
@@ -92,16 +92,16 @@ def about(memory: Memory, now: datetime, newer: str | None = None) -> str:
     parts = [
         f"[{memory.id}] {ago(memory.created_at, now)} ({memory.created_at:%Y-%m-%d})",
         f"superseded by {memory.superseded_by}" if state == "superseded" else state,
-        *([f"may be outdated by {newer} ({served('settle')})"] if newer else []),
+        *([f"may be outdated by {newer} ({served_name('settle')})"] if newer else []),
         f"{'from ' if is_elsewhere(memory) else ''}space {memory.space}",
         kind_of(memory),
     ]
     if memory.valid_until is not None:
         parts.append(f"valid until {memory.valid_until:%Y-%m-%d}")
     if memory.topic:
-        parts.append(f"topic: {clipped(on_one_line(memory.topic), 60)}")
+        parts.append(f"topic: {clip_text(on_one_line(memory.topic), 60)}")
     if memory.tags:
-        parts.append(f"tags: {clipped(on_one_line(', '.join(memory.tags)), 60)}")
+        parts.append(f"tags: {clip_text(on_one_line(', '.join(memory.tags)), 60)}")
     if memory.flags:
         parts.append(f"flagged: {suspicion(memory)}")
     return ", ".join(parts)
@@ -113,10 +113,10 @@ def suspicion(memory: Memory) -> str:
 
 def mention(memory: Memory, now: datetime) -> str:
     where = f", from space {memory.space}" if is_elsewhere(memory) else ""
-    return f"[{memory.id}] ({ago(memory.created_at, now)}{where}) {clipped(on_one_line(memory.shown_text), OPENING)}"
+    return f"[{memory.id}] ({ago(memory.created_at, now)}{where}) {clip_text(on_one_line(memory.shown_text), OPENING)}"
 
 
-def clipped(text: str, most: int) -> str:
+def clip_text(text: str, most: int) -> str:
     """The text, cut where it is longer than that many bytes."""
     if len(text.encode()) <= most:
         return text
@@ -150,8 +150,8 @@ class Listing:
             most = min(room, share) - tokens_in(head) - 1
             if most <= 0 or (self.texts and room < WORTHWHILE):
                 break
-            text = fitted(memory.shown_text, most)
-            self.lines.append(head + indented(text))
+            text = fit_text(memory.shown_text, most)
+            self.lines.append(head + indent_text(text))
             self.texts.append(text)
             room -= tokens_in(self.lines[-1] + "\n")
         self.left_out = len(memories) - len(self.texts)
@@ -170,17 +170,17 @@ class Listing:
         return f" {count} {memories}, about {tokens:,} of {self.budget:,} tokens. {LABEL}"
 
 
-def fitted(text: str, tokens: int) -> str:
+def fit_text(text: str, tokens: int) -> str:
     """As much of a text as there is room for, set in as it will be."""
-    if tokens_in(indented(text)) <= tokens:
+    if tokens_in(indent_text(text)) <= tokens:
         return text
     most = tokens * 4
-    while tokens_in(indented(cut := clipped(text, most))) > tokens and most > 0:
+    while tokens_in(indent_text(cut := clip_text(text, most))) > tokens and most > 0:
         most = most * 9 // 10 - 1
     return cut
 
 
-def recalled(
+def recall_reply(
     hits: Hits,
     budget: int,
     now: datetime,
@@ -225,7 +225,7 @@ def recalled(
     return listing.reply(opening, body, more="ask again with a larger budget or limit, or with filters.")
 
 
-def listed(memories: Sequence[Memory], budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:
+def list_reply(memories: Sequence[Memory], budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:
     listing = Listing(memories, budget, now, doubts=doubts)
     told = [body_of(memory, now, text, doubts) for memory, text in zip(memories, listing.texts, strict=False)]
     opening = "Newest first." if memories else "No memories found."
@@ -241,7 +241,7 @@ def one(memory: Memory, budget: int, now: datetime, doubts: Mapping[str, str]) -
     return listing.reply(f"The memory with this id.{cut}", body, more="ask again with a larger budget.")
 
 
-def briefed(brief: Brief, now: datetime) -> Reply:
+def brief_reply(brief: Brief, now: datetime) -> Reply:
     sections = [
         {
             "name": one.name,
@@ -257,7 +257,7 @@ def briefed(brief: Brief, now: datetime) -> Reply:
 # --- changes ---------------------------------------------------------------------------------------------------------
 
 
-def remembered(stored: Sequence[Stored], now: datetime) -> Reply:
+def remember_reply(stored: Sequence[Stored], now: datetime) -> Reply:
     lines = [f"Remembered {len(stored)}. {LABEL}" if any(one.candidates or one.similar for one in stored) else
              f"Remembered {len(stored)}."]  # fmt: skip
     for number, one in enumerate(stored, 1):
@@ -270,7 +270,7 @@ def remembered(stored: Sequence[Stored], now: datetime) -> Reply:
             {
                 "memory": body_of(one.memory, now),
                 "may_outdate": [
-                    {"memory": body_of(old, now, clipped(old.shown_text, 4 * OPENING)), "likely": likely}
+                    {"memory": body_of(old, now, clip_text(old.shown_text, 4 * OPENING)), "likely": likely}
                     for old, likely in earlier(one)
                 ],
             }
@@ -283,7 +283,7 @@ def remembered(stored: Sequence[Stored], now: datetime) -> Reply:
 
 def kept_as(memory: Memory) -> str:
     """What became of a fact that the model has just told."""
-    topic = f", topic: {clipped(on_one_line(memory.topic), 100)}" if memory.topic else ""
+    topic = f", topic: {clip_text(on_one_line(memory.topic), 100)}" if memory.topic else ""
     until = f", valid until {memory.valid_until:%Y-%m-%d}" if memory.valid_until is not None else ""
     return f"[{memory.id}] {kind_of(memory)} in space {memory.space}{topic}{until}"
 
@@ -305,7 +305,7 @@ def advice(stored: Stored, now: datetime) -> Iterable[str]:
     """What to do about a new memory."""
     memory = stored.memory
     if memory.flags:
-        call = f'{served("forget")}(id="{memory.id}")'
+        call = f'{served_name("forget")}(id="{memory.id}")'
         yield f"Flagged: it {suspicion(memory)}. Unless the user wants it kept: {call}."
     if memory.kind is Kind.DECISION and memory.supersedes:
         yield f"It replaces {memory.supersedes}, the decision on this topic so far."
@@ -314,7 +314,7 @@ def advice(stored: Stored, now: datetime) -> Iterable[str]:
         yield f"{QUESTIONS[likely]} {mention(old, now)}"
     for likely in dict.fromkeys(likely for _, likely in found):
         old = next(old for old, other in found if other == likely)
-        call = f'{served("settle")}(old="{old.id}", new="{memory.id}", relation='
+        call = f'{served_name("settle")}(old="{old.id}", new="{memory.id}", relation='
         if likely == "same":
             yield f'{call}"same") keeps the newer only; this pair is not listed as open.'
         elif likely == "replaces":
@@ -323,8 +323,8 @@ def advice(stored: Stored, now: datetime) -> Iterable[str]:
             yield f'If one of those checked is no longer true, {call}"replaces"); these pairs are not listed as open.'
 
 
-def settled(old: Memory, new: Memory, relation: Relation, now: datetime) -> Reply:
-    back = f'{served("undo")}(id="{old.id}") takes that back.'
+def settle_reply(old: Memory, new: Memory, relation: Relation, now: datetime) -> Reply:
+    back = f'{served_name("undo")}(id="{old.id}") takes that back.'
     sentence = {
         Relation.REPLACES: f"{new.id} replaces {old.id}, which recall no longer shows. {back}",
         Relation.SAME: f"{new.id} says the same as {old.id}; recall shows the newer one only. {back}",
@@ -339,14 +339,14 @@ NOTHING_OPEN = "No open pairs: nothing is very likely outdated. Any two memories
 def open_pairs(pairs: Sequence[OpenConflict], now: datetime) -> Reply:
     if not pairs:
         return Reply({"open": [], "left_out": 0}, fixed_text=NOTHING_OPEN)
-    lines = [f"{len(pairs)} open, newest first; call {served('settle')} for each, or ask the user. {LABEL}"]
+    lines = [f"{len(pairs)} open, newest first; call {served_name('settle')} for each, or ask the user. {LABEL}"]
     for number, pair in enumerate(pairs, 1):
         likely = "very likely outdated" if pair.sure else "perhaps outdated"
         lines += [f"{number}. {likely}", f"   old {mention(pair.old, now)}", f"   new {mention(pair.new, now)}"]
     told = [
         {
-            "old": body_of(pair.old, now, clipped(pair.old.shown_text, 4 * OPENING)),
-            "new": body_of(pair.new, now, clipped(pair.new.shown_text, 4 * OPENING)),
+            "old": body_of(pair.old, now, clip_text(pair.old.shown_text, 4 * OPENING)),
+            "new": body_of(pair.new, now, clip_text(pair.new.shown_text, 4 * OPENING)),
             "likely": pair.sure,
         }
         for pair in pairs
@@ -357,12 +357,12 @@ def open_pairs(pairs: Sequence[OpenConflict], now: datetime) -> Reply:
 def untidy(found: Untidy, now: datetime) -> Reply:
     """The newest memories without phrases, and open pairs, each with the call that puts it in order."""
     pairs = open_pairs(found.conflicts, now)
-    body: Body = {"memories": [body_of(one, now, clipped(one.shown_text, 4 * OPENING)) for one in found.memories]}
+    body: Body = {"memories": [body_of(one, now, clip_text(one.shown_text, 4 * OPENING)) for one in found.memories]}
     left = found.total - len(found.memories)
     body |= {"tokens": 0, "budget": 0, "left_out": left, "open": pairs.body["open"]}
     lines = [f"{found.total:,} memories have no other words to be found by."]
     if found.memories:
-        call = f'{served("revise")}(id="…", also=["…"], reason="other words")'
+        call = f'{served_name("revise")}(id="…", also=["…"], reason="other words")'
         lines += [f"For each of these call {call}: up to four short phrases under which someone may look for it."]
         lines += [LABEL, *(f"- {mention(one, now)}" for one in found.memories)]
     if found.conflicts:
@@ -372,13 +372,13 @@ def untidy(found: Untidy, now: datetime) -> Reply:
     return Reply(body | {"tokens": size, "budget": max(size, 1)}, fixed_text=text)
 
 
-def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
+def revise_reply(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
     if not fields:
         sentence = f"{memory.id} already says that; nothing was changed."
     else:
         kept = "its earlier version is kept" if set(fields) != {"also"} else "its text is as it was"
         sentence = f"Revised {', '.join(fields)} of {memory.id}; {kept}."
-        sentence += f' {served("undo")}(id="{memory.id}") takes that back.'
+        sentence += f' {served_name("undo")}(id="{memory.id}") takes that back.'
     if memory.flags:
         sentence += f" Flagged: it {suspicion(memory)}."
     return Reply({"memory": body_of(memory, now), "changed": list(fields)}, fixed_text=sentence)
@@ -387,7 +387,7 @@ def revised(memory: Memory, fields: Sequence[str], now: datetime) -> Reply:
 def with_same(reply: Reply, same: Mapping[str, Sequence[str]]) -> Reply:
     """A reply that also names the memories which now say the same as the changed one."""
     for memory, others in same.items():
-        told = f"{memory} now says the same as {', '.join(others)}. {served('settle')}() lists the pair to settle."
+        told = f"{memory} now says the same as {', '.join(others)}. {served_name('settle')}() lists the pair to settle."
         reply = replace(reply, body={**reply.body, "same_as": list(others)}, fixed_text=f"{reply.fixed_text}\n{told}")
     return reply
 
@@ -395,7 +395,7 @@ def with_same(reply: Reply, same: Mapping[str, Sequence[str]]) -> Reply:
 def forgotten(done: Forgotten, now: datetime) -> Reply:
     memory = done.memory
     until = memory.recoverable_until or now
-    sentence = f'Forgot {memory.id}. Until {until:%Y-%m-%d}, {served("undo")}(id="{memory.id}") brings it back.'
+    sentence = f'Forgot {memory.id}. Until {until:%Y-%m-%d}, {served_name("undo")}(id="{memory.id}") brings it back.'
     if done.current_again:
         are = "is" if len(done.current_again) == 1 else "are"
         sentence += f" {', '.join(done.current_again)}, which it replaced, {are} current again."
@@ -421,7 +421,7 @@ def undone(done: Undone, now: datetime) -> Reply:
         what += f" and replaces {memory.supersedes} again"
     elif done.what == "forgotten" and newer:
         what += f", but replaced by {newer}"
-    lines = [f"{memory.id} {what}:", f"   {clipped(on_one_line(memory.content), OPENING)}"]
+    lines = [f"{memory.id} {what}:", f"   {clip_text(on_one_line(memory.content), OPENING)}"]
     if before is not None:
         lines += [f"   {TOLD.get(one, one)}: {value_of(before, one)} -> {value_of(memory, one)}" for one in done.fields]
     body = {"memory": body_of(memory, now), "undone": done.what, "changed": list(done.fields)}
@@ -435,4 +435,4 @@ def value_of(memory: Memory, field: str) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d}"
     told = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
-    return clipped(on_one_line(told), OPENING) or "none"
+    return clip_text(on_one_line(told), OPENING) or "none"

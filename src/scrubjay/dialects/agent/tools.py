@@ -31,7 +31,7 @@ from scrubjay.dialects.base import (
     phrases_in,
     present,
     record,
-    served,
+    served_name,
     text,
 )
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
@@ -104,7 +104,7 @@ def telling_what_is_forgotten(engine: Engine, *ids: str) -> Iterator[None]:
             memory = engine.get(one, deleted=True)
             until = memory.recoverable_until
             if memory.status is Status.DELETED and until is not None and until > engine.now():
-                hint = f'Until {until:%Y-%m-%d}, {served("undo")}(id="{memory.id}") brings it back.'
+                hint = f'Until {until:%Y-%m-%d}, {served_name("undo")}(id="{memory.id}") brings it back.'
                 raise NotFound(f"{memory.id} is forgotten.", hint=hint, memory_id=memory.id) from None
         raise
 
@@ -224,7 +224,7 @@ def remember(engine: Engine, args: Body) -> Reply:
         facts = engine.tidying.by_client(facts)
     personal = {place for place, fact in enumerate(facts) if fact.get("personal")}
     new = [new_memory(fact, f"facts[{place}]") for place, fact in enumerate(facts)]
-    return replies.remembered(engine.store_each(new, personal=personal), engine.now())
+    return replies.remember_reply(engine.store_each(new, personal=personal), engine.now())
 
 
 def new_memory(fact: Body, place: str) -> NewMemory:
@@ -275,7 +275,7 @@ FILTER: Schema = {
 }
 
 
-def wanted(args: Body) -> Filter:
+def read_filter(args: Body) -> Filter:
     kind, category = kind_of(args.get("kind"))
     return Filter(
         states=AT_HAND if args.get("outdated") else Filter().states,
@@ -312,13 +312,13 @@ def recall(engine: Engine, args: Body) -> Reply:
     past work or decisions, and before asking what they may have told you. Says how far to trust the result: verdict
     strong, weak or none; and each memory's age, state and space."""
     question, budget = args["question"], int(args.get("budget", 1_000))
-    memory = named(engine, question.strip())
+    memory = find_named(engine, question.strip())
     if memory is not None:
         engine.count_reads([memory])
         return replies.one(memory, budget, engine.now(), engine.conflicts.doubts([memory]))
-    hits = engine.search(Query(text=question, also=phrases_in(args), limit=MOST_HITS, filter=wanted(args)))
+    hits = engine.search(Query(text=question, also=phrases_in(args), limit=MOST_HITS, filter=read_filter(args)))
     doubts = engine.conflicts.doubts([hit.memory for hit in hits])
-    return replies.recalled(
+    return replies.recall_reply(
         hits,
         budget,
         engine.now(),
@@ -330,7 +330,7 @@ def recall(engine: Engine, args: Body) -> Reply:
     )
 
 
-def named(engine: Engine, asked: str) -> Memory | None:
+def find_named(engine: Engine, asked: str) -> Memory | None:
     """The memory with this id; None if what is asked is a question, or a word that no memory has for an id."""
     if not LIKE_AN_ID.fullmatch(asked):
         return None
@@ -360,9 +360,9 @@ def recent(engine: Engine, args: Body) -> Reply:
     `recall`."""
     if args.get("tidy"):
         return replies.untidy(engine.tidying.waiting(), engine.now())
-    page = engine.list(wanted(args), limit=int(args.get("limit", 10)))
+    page = engine.list(read_filter(args), limit=int(args.get("limit", 10)))
     engine.count_reads(page.memories, used=False)
-    return replies.listed(
+    return replies.list_reply(
         page.memories, int(args.get("budget", 1_000)), engine.now(), engine.conflicts.doubts(page.memories)
     )
 
@@ -383,7 +383,7 @@ def recent(engine: Engine, args: Body) -> Reply:
 def brief(engine: Engine, args: Body) -> Reply:
     """What to know at the start of a session: the project, the user, open decisions, the last checkpoint. Call it once,
     before the first task."""
-    return replies.briefed(engine.brief(budget=int(args.get("budget", BUDGET))), engine.now())
+    return replies.brief_reply(engine.brief(budget=int(args.get("budget", BUDGET))), engine.now())
 
 
 # --- keeping it true -------------------------------------------------------------------------------------------------
@@ -431,16 +431,16 @@ def settle(engine: Engine, args: Body) -> Reply:
         except (Conflict, InvalidInput) as error:
             named = pair[error.details.get("memory_id") != pair[0].id]
             if named.superseded_by is not None and pair[0].id != pair[1].id:
-                error.hint = f'{served("undo")}(id="{named.id}") takes that back.'
+                error.hint = f'{served_name("undo")}(id="{named.id}") takes that back.'
             raise
-    return replies.settled(old, new, relation, engine.now())
+    return replies.settle_reply(old, new, relation, engine.now())
 
 
 def check_order(old: Memory, new: Memory, relation: Relation) -> None:
     """:raises InvalidInput: if the newer one is given as the old one"""
     if new.created_at < old.created_at and new.superseded_by != old.id:  # that is told by the engine
         told = [f"{one.id} (of {one.created_at:%Y-%m-%d %H:%M})" for one in (new, old)]
-        call = f'{served("settle")}(old="{new.id}", new="{old.id}", relation="{relation}")'
+        call = f'{served_name("settle")}(old="{new.id}", new="{old.id}", relation="{relation}")'
         hint = f"The other way round: {call}. If the older one is right, revise or forget the newer one."
         raise InvalidInput(f"{told[0]} is older than {told[1]}.", hint=hint, field="new")
 
@@ -474,7 +474,7 @@ def revise(engine: Engine, args: Body) -> Reply:
     if "outcome" in args:
         with telling_what_is_forgotten(engine, memory):
             marked = engine.decisions.mark(memory, args["outcome"], reason=reason)
-        return replies.revised(marked, ("outcome",), engine.now())
+        return replies.revise_reply(marked, ("outcome",), engine.now())
     if not fields:
         raise InvalidInput(
             "Nothing to revise.", hint="Give content, tags, also, valid_until or outcome.", field="content"
@@ -482,7 +482,7 @@ def revise(engine: Engine, args: Body) -> Reply:
     with telling_what_is_forgotten(engine, memory):
         done = engine.revise(memory, reason=reason, **fields)
     same = engine.conflicts.same_as(done.memory.id) if "content" in done.fields else {}
-    return replies.with_same(replies.revised(done.memory, done.fields, engine.now()), same)
+    return replies.with_same(replies.revise_reply(done.memory, done.fields, engine.now()), same)
 
 
 @scrubjay.writes(

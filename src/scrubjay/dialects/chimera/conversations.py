@@ -24,7 +24,7 @@ from scrubjay.dialects.chimera.memories import (
     ok,
     parts,
     reads,
-    said,
+    show_message,
     writes,
 )
 from scrubjay.engine.conversations.workspaces import id_of
@@ -130,7 +130,7 @@ def list_messages(
 ) -> Any:
     """The last messages of a conversation, oldest first; offset skips the newest."""
     found = engine.conversations.messages(conversation_id, limit=limit, offset=offset, workspace=workspace_id)
-    return [said(one) for one in found]
+    return [show_message(one) for one in found]
 
 
 ANSWER = {"anyOf": [MESSAGE, {"type": "null"}]}
@@ -155,7 +155,7 @@ def send_message(
     if stream:
         return Stream(events(turn, pieces))
     *_, answer = (None, *pieces)
-    return turned(turn, answer)
+    return show_turn(turn, answer)
 
 
 def events(turn: Turn, pieces: Iterator[str | Message]) -> Iterator[Body]:
@@ -165,12 +165,12 @@ def events(turn: Turn, pieces: Iterator[str | Message]) -> Iterator[Body]:
     for last in pieces:
         if isinstance(last, str):
             yield {"event": "piece", "data": {"text": last}}
-    yield {"event": "done", "data": ok(turned(turn, last))}
+    yield {"event": "done", "data": ok(show_turn(turn, last))}
 
 
-def turned(turn: Turn, answer: str | Message | None) -> Body:
-    given = said(answer) if isinstance(answer, Message) else None
-    return {"message": said(turn.message), "context": parts(turn.context), "answer": given}
+def show_turn(turn: Turn, answer: str | Message | None) -> Body:
+    given = show_message(answer) if isinstance(answer, Message) else None
+    return {"message": show_message(turn.message), "context": parts(turn.context), "answer": given}
 
 
 def talk(conversation: Conversation) -> Body:

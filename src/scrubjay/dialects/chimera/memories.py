@@ -242,7 +242,7 @@ def inject(
 ) -> Any:
     """Inject relevant memories into conversation context."""
     injected = engine.conversations.inject(conversation_id, limit=max_memories, workspace=workspace_id)
-    memories = [shown(memory, injected.active) for memory in injected.memories]
+    memories = [show_memory(memory, injected.active) for memory in injected.memories]
     return injected.text, len(memories), memories
 
 
@@ -260,7 +260,7 @@ def list_memories(
     """List all memories for a conversation."""
     part = {"limit": limit, "offset": offset}
     found = engine.conversations.memories(conversation_id, workspace=workspace_id, **part)
-    return {"memories": [shown(memory, found.active) for memory in found.page], "total": found.page.total, **part}
+    return {"memories": [show_memory(memory, found.active) for memory in found.page], "total": found.page.total, **part}
 
 
 # --- what the user puts into a conversation --------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def snippet(text: str) -> str:
     return text if len(text) <= SNIPPET else f"{text[:SNIPPET]}..."
 
 
-def shown(memory: Memory, active: Mapping[str, bool] | None = None) -> Body:
+def show_memory(memory: Memory, active: Mapping[str, bool] | None = None) -> Body:
     """A memory; if it was injected into the conversation in question, also whether it is active."""
     return present(
         id=written_id(memory),
@@ -367,7 +367,7 @@ def shown(memory: Memory, active: Mapping[str, bool] | None = None) -> Body:
     )
 
 
-def said(message: Message) -> Body:
+def show_message(message: Message) -> Body:
     body: Body = plain(message)
     return body
 
@@ -376,8 +376,8 @@ def parts(context: BuiltContext) -> Body:
     return {
         "system_prompt": context.system_prompt,
         "memories_text": context.memories_text,
-        "memories": [shown(memory, {memory.id: True}) for memory in context.memories],  # only active ones
-        "history": [said(one) for one in context.history],
+        "memories": [show_memory(memory, {memory.id: True}) for memory in context.memories],  # only active ones
+        "history": [show_message(one) for one in context.history],
         "user_message": context.user_message,
         "context": context.text,
         "token_count": context.tokens,

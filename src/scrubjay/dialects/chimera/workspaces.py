@@ -33,7 +33,7 @@ from scrubjay.dialects.chimera.memories import (
     WorkspaceId,
     new_memory,
     reads,
-    shown,
+    show_memory,
     spelt,
     writes,
 )
@@ -115,7 +115,7 @@ def list_workspace_memories(
     """List a workspace's memories, newest first, or search among them."""
     part = {"limit": limit, "offset": offset}
     page = engine.workspaces.memories(workspace_id, search=search, also=also or (), **part)
-    return {"memories": [shown(memory) for memory in page], "total": page.total, **part}
+    return {"memories": [show_memory(memory) for memory in page], "total": page.total, **part}
 
 
 @writes(
@@ -135,13 +135,13 @@ def create_memory(engine: Engine, args: Body) -> Any:
         metadata=args.get("metadata", {}),
         source=Source.EXPLICIT,
     )
-    return shown(engine.workspaces.remember(args["workspace_id"], new).memory)
+    return show_memory(engine.workspaces.remember(args["workspace_id"], new).memory)
 
 
 @reads("GET /api/memories/{memory_id}", "Get a memory", {"memory": MEMORY})
 def get_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
     """A memory by its id."""
-    return shown(engine.get(memory_id))
+    return show_memory(engine.get(memory_id))
 
 
 @writes(
@@ -157,7 +157,7 @@ def update_memory(engine: Engine, args: Body) -> Any:
     memory = engine.update(args["memory_id"], **{name: args[name] for name in WRITTEN if name in args})
     same = engine.conflicts.same_as(memory.id).get(memory.id, ()) if "content" in args else ()
     told = [f"It says the same as {', '.join(map(spelt, same))}: keep one of them."]
-    return {"memory": shown(memory), **({"notices": told} if same else {})}
+    return {"memory": show_memory(memory), **({"notices": told} if same else {})}
 
 
 @writes(
@@ -184,7 +184,7 @@ def delete_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
 def batch_remember(engine: Engine, memories: Annotated[Any, MANY], workspace_id: WorkspaceId = None) -> Any:
     """Store several memory fragments at once: all of them, or none."""
     stored = engine.conversations.remember_all(list(map(new_memory, memories)), workspace=workspace_id)
-    return len(stored), [shown(memory) for memory in stored]
+    return len(stored), [show_memory(memory) for memory in stored]
 
 
 def workspace(space: Space) -> Body:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from scrubjay.dialects.base import Body, Pieces, Stream, object_schema
 from scrubjay.dialects.native.rows import OWNER, Limit, Name, Reason, Spaces, Text, reads, writes
-from scrubjay.dialects.schemas import fields_of, shown
+from scrubjay.dialects.schemas import fields_of, to_json
 from scrubjay.engine.engine import Engine
 from scrubjay.values.callers import Act, ActFilter, Credential, CredentialKind, Grant, Role
 from scrubjay.values.store import Event
@@ -93,6 +93,6 @@ def follow(engine: Engine, after: Annotated[str | None, {"minLength": 1}, AFTER]
     events = feed.follow(after=None if after is None else feed.number_at(after))
 
     def piece(event: Event) -> Body:
-        return {"id": feed.place_of(event), "data": shown(event, leave_out=NOT_IN_FEEDS)}
+        return {"id": feed.place_of(event), "data": to_json(event, leave_out=NOT_IN_FEEDS)}
 
     return Stream((None if event is None else piece(event) for event in events), listening=feed.listening)

@@ -14,7 +14,7 @@ from scrubjay.dialects import base
 from scrubjay.dialects.base import Body, Schema, array, object_schema, present, text
 from scrubjay.dialects.native import rows
 from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
-from scrubjay.dialects.schemas import fields_of, filled, shape, shown
+from scrubjay.dialects.schemas import fields_of, fill_value, shape, to_json
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.bulk import CHANGEABLE, Done
@@ -68,8 +68,8 @@ STORED = {"memory": Memory, "similar": list[Memory], "candidates": list[Memory],
 def store_memory(engine: Engine, args: Body) -> Any:
     """Store a memory. `similar` is the one earlier memory that it very likely outdates, if any; `candidates` are up to
     three more to judge for yourself, and `same` the ids of those that say the same."""
-    stored = engine.store(filled(NewMemory, args))
-    return {name: shown(getattr(stored, name)) for name in STORED} | present(degraded=stored.degraded)
+    stored = engine.store(fill_value(NewMemory, args))
+    return {name: to_json(getattr(stored, name)) for name in STORED} | present(degraded=stored.degraded)
 
 
 PREVIOUS = {"type": ["string", "null"], "description": "Id of the previous version; null if there is none"}
@@ -132,7 +132,7 @@ def search(
     doubts = engine.conflicts.doubts([hit.memory for hit in hits])
     few = 10 if hits.verdict is Verdict.WEAK else 3  # a person sees at a glance what a model would have to read
     worth = [hit.memory.id for hit in hits.worth_reading(doubts, few)]
-    found = {name: shown(getattr(hits, name)) for name in ("hits", "verdict", "total")}
+    found = {name: to_json(getattr(hits, name)) for name in ("hits", "verdict", "total")}
     return {**found, "worth": worth, "doubts": doubts} | present(degraded=hits.degraded)
 
 
@@ -152,11 +152,11 @@ def list_memories(
 ) -> Any:
     """Memories in order, newest first unless asked otherwise."""
     part: Body = {"limit": limit, "offset": offset, "cursor": cursor}
-    part["room"] = lambda found: base.fitting(map(shown, found))
+    part["room"] = lambda found: base.fitting(map(to_json, found))
     page = engine.list(filter, order=order, descending=not ascending, counted=True, **part)
     more = present(cursor=page.cursor, left_out=page.left_out or None)
     doubts = engine.conflicts.doubts(page.memories)
-    return {"memories": shown(page.memories), "total": page.total, "doubts": doubts, **more}
+    return {"memories": to_json(page.memories), "total": page.total, "doubts": doubts, **more}
 
 
 @reads("GET /brief", "Brief a session", Brief, optional={"notices": base.NOTICES})
@@ -235,8 +235,8 @@ def get_network(engine: Engine, id: Id, steps: Annotated[int, {"minimum": 1, "ma
     """What a memory is connected to, up to five thousand memories, for drawing: JSON lines, each with some of the nodes
     or, after them, of the links."""
     found = engine.curation.network(id, steps=steps)
-    nodes = ({"nodes": shown(some)} for some in stretches(found.nodes))
-    links = ({"links": shown(some)} for some in stretches(found.links))
+    nodes = ({"nodes": to_json(some)} for some in stretches(found.nodes))
+    links = ({"links": to_json(some)} for some in stretches(found.links))
     return base.Stream(chain(nodes, links), base.Pieces.LINES)
 
 
@@ -325,7 +325,7 @@ def bulk_forget(
 def bulk_update(engine: Engine, args: Body) -> Any:
     """Update the same fields of all memories that a filter matches; each keeps its earlier version in its history."""
     tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
-    named = filled(Filter, args["filter"])
+    named = fill_value(Filter, args["filter"])
     changes = {"tags": tags if tags != TagChange() else None, "reason": args.get("reason"), **moments(CHANGEABLE, args)}
     return engine.bulk.update(named, **changes)
 

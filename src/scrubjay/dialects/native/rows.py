@@ -23,14 +23,14 @@ from scrubjay.dialects.base import (
     text,
 )
 from scrubjay.dialects.rows import Rows, is_schema
-from scrubjay.dialects.schemas import shape, shown
+from scrubjay.dialects.schemas import shape, to_json
 from scrubjay.errors import Error
 
 OWNER, LOCAL = Reach.OWNER, Reach.LOCAL
 
 
 def error_body(error: Error, _operation: str) -> Body:
-    details = {name: shown(value) for name, value in error.details.items() if value is not None}
+    details = {name: to_json(value) for name, value in error.details.items() if value is not None}
     return {"error": present(code=error.code, message=error.message, hint=error.hint, details=details or None)}
 
 

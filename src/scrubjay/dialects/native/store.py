@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from scrubjay.dialects.base import Body, Pieces, Schema, Stream, array, flag, object_schema, present, text
 from scrubjay.dialects.native.rows import COUNT, LARGE, LOCAL, OWNER, Limit, Name, Spaces, Text, reads, writes
-from scrubjay.dialects.schemas import shape, shown
+from scrubjay.dialects.schemas import shape, to_json
 from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.files.stores import Indexed
@@ -77,7 +77,7 @@ STORES = array(object_schema(STORE, required=[name for name in STORE if name not
 def list_stores(engine: Engine) -> Any:
     """The stores that the caller may see, with the folders where their memories are files."""
     stores = engine.folders.list()
-    return [shown(one, leave_out=("path",)) | present(path=one.path and str(one.path)) for one in stores]
+    return [to_json(one, leave_out=("path",)) | present(path=one.path and str(one.path)) for one in stores]
 
 
 @reads("GET /statistics", "Statistics", {"statistics": Statistics})
@@ -265,15 +265,15 @@ RESOLVED = {"memory": shape(Memory)}
 def resolve_sync_conflict(engine: Engine, number: Annotated[int, {"minimum": 1, "maximum": 2**53}], keep: Keep) -> Any:
     """Choose the version to keep; the next sync passes it on. No memory in the answer: it has been erased meanwhile."""
     memory = engine.sync.resolve(number, keep)
-    return {} if memory is None else {"memory": shown(memory)}
+    return {} if memory is None else {"memory": to_json(memory)}
 
 
 def endpoint_body(endpoint: Endpoint) -> Body:
-    return {**shown(endpoint), "url": without_password(endpoint.url)}
+    return {**to_json(endpoint), "url": without_password(endpoint.url)}
 
 
 def conflict_body(conflict: SyncConflict) -> Body:
     """A conflict with both versions as JSON objects, not as JSON text."""
     sides = {"ours": conflict.ours, "theirs": conflict.theirs}
     memories = {side: json.loads(told)["memory"] for side, told in sides.items() if told is not None}
-    return {**shown(conflict), **memories}
+    return {**to_json(conflict), **memories}

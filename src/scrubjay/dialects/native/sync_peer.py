@@ -91,7 +91,7 @@ def sync_changes(
     limit: Annotated[int, integer(minimum=1, maximum=STRETCH)],
 ) -> Any:
     """The memories that a space's feed names after a position; from the beginning if it has no such position."""
-    return plain(engine.sync.host.changes(space, wire.built(Heard, after), limit=limit))
+    return plain(engine.sync.host.changes(space, wire.build_value(Heard, after), limit=limit))
 
 
 @reads(
@@ -115,7 +115,7 @@ def sync_links(engine: Engine, ids: Ids, offset: Annotated[int | None, NUMBER] =
 def sync_fetch(engine: Engine, ids: Ids, vectors: bool = False) -> Any:
     """These memories in full, as many as fit; ask again for those that are `left`."""
     parcel, left = engine.sync.host.parcel(ids, vectors=vectors)
-    return {"parcel": wire.written(parcel), "left": list(left)}
+    return {"parcel": wire.write_value(parcel), "left": list(left)}
 
 
 @writes(

@@ -17,7 +17,7 @@ from scrubjay.dialects.system.memories import (
     code_of,
     gives,
     moment,
-    succeeded,
+    success_reply,
     system,
     takes,
 )
@@ -75,11 +75,11 @@ def archive_memory(engine: Engine, args: Body) -> Body:
     if "auto_archive_criteria" in args:
         done = engine.cold_storage.archive_matching(criteria(args["auto_archive_criteria"]), terms, dry_run=dry_run)
     else:
-        done = engine.cold_storage.archive(named(args), terms, dry_run=dry_run)
-    body = succeeded(
+        done = engine.cold_storage.archive(read_names(args), terms, dry_run=dry_run)
+    body = success_reply(
         archive_job_id=done.job,
         archived_count=len(done.memories),
-        memories_archived=list(shown(done)),
+        memories_archived=list(show_plan(done)),
         storage_saved_bytes=done.saved_bytes,
         estimated_monthly_savings=done.monthly_savings,
         embeddings_retained=done.vectors_kept,
@@ -88,7 +88,7 @@ def archive_memory(engine: Engine, args: Body) -> Body:
     return {**body, "dry_run": True} if dry_run else body
 
 
-def shown(done: Archived) -> Iterable[Body]:
+def show_plan(done: Archived) -> Iterable[Body]:
     for one in done.memories:
         yield {
             "memory_id": one.memory,
@@ -173,17 +173,17 @@ def restore_memory(engine: Engine, args: Body) -> Body:
     if "version_id" in args:
         return former(engine, args)
     done = engine.cold_storage.restore(
-        named(args),
+        read_names(args),
         mode=Mode(args.get("restore_mode", "full")),
         embed=args.get("regenerate_embeddings", True),
         reason=args.get("reason"),
         background=args.get("priority") == "low",
     )
-    return restored(done, engine.conflicts.same_as(*(one.memory for one in done.memories)))
+    return show_restored(done, engine.conflicts.same_as(*(one.memory for one in done.memories)))
 
 
-def restored(done: Restored, same: Mapping[str, Sequence[str]] | None = None) -> Body:
-    return succeeded(
+def show_restored(done: Restored, same: Mapping[str, Sequence[str]] | None = None) -> Body:
+    return success_reply(
         restore_job_id=done.job,
         status=done.status,
         restored_count=len(done.memories),
@@ -225,7 +225,7 @@ def former(engine: Engine, args: Body) -> Body:
         milliseconds=round((perf_counter() - begun) * 1000),
     )
     done = Restored(job=args["version_id"], status=JobStatus.COMPLETED, mode=Mode.FULL, memories=(one,))
-    return restored(done, engine.conflicts.same_as(memory.id))
+    return show_restored(done, engine.conflicts.same_as(memory.id))
 
 
 def only_one(args: Body, *names: str) -> None:
@@ -236,5 +236,5 @@ def only_one(args: Body, *names: str) -> None:
         raise InvalidInput(f"Give exactly one of {', '.join(names)}{instead}.")
 
 
-def named(args: Body) -> list[str]:
+def read_names(args: Body) -> list[str]:
     return args["memory_ids"] if "memory_ids" in args else [args.get("memory_id") or args.get("archive_id", "")]

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import Body, array, flag, object_schema, text
-from scrubjay.dialects.system.memories import CATEGORY, COUNT, ID, SHARE, TAGS, TIME, gives, succeeded, system, takes
+from scrubjay.dialects.system.memories import (
+    CATEGORY,
+    COUNT,
+    ID,
+    SHARE,
+    TAGS,
+    TIME,
+    gives,
+    success_reply,
+    system,
+    takes,
+)
 from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
 
 if TYPE_CHECKING:
@@ -61,7 +72,7 @@ def consolidate_memories(engine: Engine, args: Body) -> Body:
         )
     )
     memory = done.memory
-    body = succeeded(
+    body = success_reply(
         consolidated_memory_id=memory.id,
         source_memory_ids=done.sources,
         content=memory.text,

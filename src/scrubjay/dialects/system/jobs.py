@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay import errors
 from scrubjay.dialects.base import Body, Schema, integer, record, text
 from scrubjay.dialects.system import archive, sync
-from scrubjay.dialects.system.memories import COUNT, ID, TIME, code_of, gives, succeeded, system
+from scrubjay.dialects.system.memories import COUNT, ID, TIME, code_of, gives, success_reply, system
 from scrubjay.engine.archive.restoring import Restored
 from scrubjay.engine.sync import run
 from scrubjay.errors import Error
@@ -40,18 +40,18 @@ JOB: Schema = {
 @system.reads("Get a job's status", takes=WHICH, gives=gives(JOB))
 def job_status(engine: Engine, args: Body) -> Body:
     """Show the status of background work: whether it is waiting, running or done, its progress and its result."""
-    return shown(engine.jobs.get(args["job_id"]))
+    return show_job(engine.jobs.get(args["job_id"]))
 
 
 @system.writes("Cancel a job", destructive=True, idempotent=True, takes=WHICH, gives=gives(JOB))
 def job_cancel(engine: Engine, args: Body) -> Body:
     """Stop background work: a waiting job immediately, a running one as soon as possible. What it has already done
     stays; a finished job does not change."""
-    return shown(engine.jobs.cancel(args["job_id"]))
+    return show_job(engine.jobs.cancel(args["job_id"]))
 
 
-def shown(job: Job) -> Body:
-    return succeeded(
+def show_job(job: Job) -> Body:
+    return success_reply(
         job_id=job.id,
         kind=job.kind,
         status=job.status,
@@ -68,9 +68,9 @@ def result_of(job: Job) -> Body:
     """What the same work would return if done directly."""
     assert job.result is not None
     if job.kind == "restore" and "memories" in job.result:  # earlier versions kept only the count
-        return archive.restored(codec.built(Restored, job.result))
+        return archive.show_restored(codec.built(Restored, job.result))
     if job.kind == run.KIND:
-        return sync.shown(codec.built(run.Synced, job.result))
+        return sync.show_status(codec.built(run.Synced, job.result))
     return dict(job.result)
 
 

@@ -33,7 +33,7 @@ from scrubjay.dialects.base import (
     present,
     record,
     request_id,
-    served,
+    served_name,
     text,
 )
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
@@ -197,7 +197,7 @@ def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
     return either(record(always, optional=optional), FAILED)
 
 
-def succeeded(**fields: Any) -> Body:
+def success_reply(**fields: Any) -> Body:
     """A reply; times and enums as JSON, and what is None as null."""
     return {"api_version": API_VERSION, "success": True, **plain(fields)}
 
@@ -255,7 +255,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
         )
     )
     memory = stored.memory
-    return succeeded(
+    return success_reply(
         memory_id=memory.id,
         content=memory.shown_text,
         category=memory.category,
@@ -320,13 +320,13 @@ def recall_memories(engine: Engine, args: Body) -> Body:
             also=phrases_in(args),
             limit=int(args.get("limit", 10)),
             offset=int(args.get("offset", 0)),
-            filter=chosen(filters, states=states, min_importance=filters.get("min_importance")),
+            filter=read_filter(filters, states=states, min_importance=filters.get("min_importance")),
             weights=weights(args.get("ranking", {})),
         )
     )
-    memories = [recalled(hit) for hit in hits]
+    memories = [show_recall(hit) for hit in hits]
     count = fitting(memories)
-    return succeeded(
+    return success_reply(
         query=args["query"],
         total_results=hits.total,
         returned_count=count,
@@ -360,7 +360,7 @@ def weights(ranking: Mapping[str, Any]) -> Weights:
     )
 
 
-def recalled(hit: Hit) -> Body:
+def show_recall(hit: Hit) -> Body:
     factors = hit.factors
     assert factors is not None
     scores = {
@@ -370,16 +370,16 @@ def recalled(hit: Hit) -> Body:
         "access_frequency": factors.access,
         "combined": factors.combined,
     }
-    return {**shown(hit.memory), **archived(hit.memory), "scores": scores, "verdict": str(hit.verdict)}
+    return {**show_memory(hit.memory), **show_archive(hit.memory), "scores": scores, "verdict": str(hit.verdict)}
 
 
-def archived(memory: Memory) -> Body:
+def show_archive(memory: Memory) -> Body:
     """For archived memories only; in the deep archive their content is empty until they are restored."""
     if memory.status is Status.ACTIVE:
         return {}
     if memory.content:
         return {"status": str(memory.status)}
-    note = f"Its text is in the deep archive: use {served('restore_memory')} to restore it."
+    note = f"Its text is in the deep archive: use {served_name('restore_memory')} to restore it."
     return {"status": str(memory.status), "note": note}
 
 
@@ -427,7 +427,7 @@ def update_memory(engine: Engine, args: Body) -> Body:
         related=related,
         **updates,
     )
-    return succeeded(
+    return success_reply(
         memory_id=revised.memory.id,
         version=revised.memory.version,
         updated_fields=[name for name in args["updates"] if name in revised.fields],
@@ -486,7 +486,7 @@ def forget_memory(engine: Engine, args: Body) -> Body:
     )
     memory = forgotten.memory
     assert memory.deleted_at is not None
-    body = succeeded(
+    body = success_reply(
         memory_id=memory.id,
         deletion_type="hard" if forgotten.hard else "soft",
         deleted_at=memory.deleted_at,
@@ -561,7 +561,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
     check_range(between.get("min"), between.get("max"), "filters.importance_range")
     statuses = filters.get("status") or ["active"]
     page = engine.list(
-        chosen(
+        read_filter(
             filters,
             states=frozenset(state for status in statuses for state in STATES[status]),
             # Pruned memories must be found among the deleted: expired ones are hidden only among active memories.
@@ -576,12 +576,12 @@ def list_memories(engine: Engine, args: Body) -> Body:
         cursor=cursor,
         counted=True,
         linked=args.get("include_stats", False),
-        room=lambda found: fitting(listed(memory, content=content) for memory in found),
+        room=lambda found: fitting(show_listing(memory, content=content) for memory in found),
     )
     now = engine.now()
     memories = []
     for memory in page:
-        item = listed(memory, content=content)
+        item = show_listing(memory, content=content)
         if args.get("include_stats", False):
             item["stats"] = {
                 "content_length": page.lengths.get(memory.id, len(memory.text)),
@@ -591,7 +591,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
             }
         memories.append(item)
     more = page.cursor is not None
-    return succeeded(
+    return success_reply(
         total_count=page.total,
         returned_count=len(page),
         memories=memories,
@@ -604,9 +604,9 @@ def list_memories(engine: Engine, args: Body) -> Body:
     )
 
 
-def listed(memory: Memory, *, content: bool) -> Body:
+def show_listing(memory: Memory, *, content: bool) -> Body:
     item: Body = {
-        **shown(memory),
+        **show_memory(memory),
         "updated_at": iso(memory.updated_at),
         "version": memory.version,
         "access_level": str(memory.access_level),
@@ -695,7 +695,7 @@ def get_memory_stats(engine: Engine, args: Body) -> Body:
     )
     # A number that does not exist yet (the busiest hour of an unused memory) is null, not left out.
     numbers = {name: plain(getattr(found, name), nulls=True) for name in args.get("metrics") or METRICS}
-    body = succeeded(
+    body = success_reply(
         scope=args.get("scope", "user"),
         time_range={"start": iso(found.start), "end": iso(found.end)},
         statistics=numbers,
@@ -725,7 +725,7 @@ def stats_scope(args: Body) -> StatsScope:
 # --- definitions that several tools share -----------------------------------------------------------------------------
 
 
-def chosen(filters: Mapping[str, Any], **more: Any) -> Filter:
+def read_filter(filters: Mapping[str, Any], **more: Any) -> Filter:
     """The filters of recall and list as one of ours.
 
     :raises QueryTooComplex: if there are more than a hundred values in all
@@ -776,7 +776,7 @@ def ahead(engine: Engine, holder: Mapping[str, Any], name: str) -> Any:
     return at
 
 
-def shown(memory: Memory) -> Body:
+def show_memory(memory: Memory) -> Body:
     """What recall and list both say about a memory."""
     return present(
         memory_id=memory.id,

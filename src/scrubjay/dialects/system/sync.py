@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import LEFT_OUT, Body, Reach, array, record, text
-from scrubjay.dialects.system.memories import COUNT, ID, TIME, gives, moment, succeeded, system, takes
+from scrubjay.dialects.system.memories import COUNT, ID, TIME, gives, moment, success_reply, system, takes
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
 from scrubjay.values.memory import Category
@@ -89,11 +89,11 @@ def sync_memories(engine: Engine, args: Body) -> Body:
         decisions=decisions(args),
     )
     if not args.get("background"):
-        return shown(engine.sync.run(request))
+        return show_status(engine.sync.run(request))
     if request.dry_run:
         told = "A dry run cannot run in the background."
         raise InvalidInput(told, hint="Omit dry_run or background.", field="dry_run")
-    return begun(engine.sync.start(request), request)
+    return show_begun(engine.sync.start(request), request)
 
 
 def decisions(args: Body) -> dict[str, Keep]:
@@ -102,9 +102,9 @@ def decisions(args: Body) -> dict[str, Keep]:
     return {one["memory_id"]: meant[one["keep"]] for one in args.get("decisions", ())}
 
 
-def shown(synced: Synced) -> Body:
+def show_status(synced: Synced) -> Body:
     request = synced.request
-    return succeeded(
+    return success_reply(
         sync_id=synced.id,
         sync_type=request.type,
         source=request.source,
@@ -131,8 +131,8 @@ def shown(synced: Synced) -> Body:
     )
 
 
-def begun(job: Job, request: SyncRequest) -> Body:
-    return succeeded(
+def show_begun(job: Job, request: SyncRequest) -> Body:
+    return success_reply(
         sync_id=job.id,
         job_id=job.id,
         status=job.status,

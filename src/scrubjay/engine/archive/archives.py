@@ -48,7 +48,7 @@ class Archives:
         if archive.tier is Tier.DEEP_ARCHIVE and not deep:
             return memory
         try:
-            return with_text(memory, self._kept(memory.id, archive).memory)
+            return with_text(memory, self._read_kept(memory.id, archive).memory)
         except Error:
             if strict:
                 raise
@@ -57,7 +57,7 @@ class Archives:
     def history(self, memory: Memory) -> Sequence[Version]:
         """The earlier versions that were archived with a memory."""
         archive = self._engine.records.archives.get([memory.id]).get(memory.id)
-        return () if archive is None else self._kept(memory.id, archive).versions
+        return () if archive is None else self._read_kept(memory.id, archive).versions
 
     def damaged(self, progress: Callable[[int], None] | None = None) -> Iterator[tuple[str, Error]]:
         """Every archived memory that could not be restored now, and why."""
@@ -65,7 +65,7 @@ class Archives:
         for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=BATCH):
             for name, archive in engine.records.archives.get([memory.id for memory in page]).items():
                 try:
-                    self._unpacked(archive)
+                    self._unpack(archive)
                 except (ArchiveDamaged, ArchiveUnavailable) as error:
                     yield name, error
             looked += len(page)
@@ -97,17 +97,17 @@ class Archives:
         with self._engine.records.writing() as tx:
             tx.archives.announce_objects(names, due=self._engine.now() + UNCLAIMED)
 
-    def _kept(self, id: str, archive: Archive) -> Kept:
+    def _read_kept(self, id: str, archive: Archive) -> Kept:
         """What an archive holds, for those who hold no memory: it may be moved to another place meanwhile."""
         try:
-            return self._unpacked(archive)
+            return self._unpack(archive)
         except ArchiveDamaged:
             now = self._engine.records.archives.get([id]).get(id)
             if now is None or now.object == archive.object:
                 raise
-            return self._unpacked(now)
+            return self._unpack(now)
 
-    def _unpacked(self, archive: Archive) -> Kept:
+    def _unpack(self, archive: Archive) -> Kept:
         return read_archive(archive, None if archive.object is None else self._engine.parts.objects())
 
     def _record(self, tx: Transaction, kind: str, prefix: str, result: Mapping[str, Any]) -> Job:

@@ -18,7 +18,7 @@ from time import perf_counter
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
 from scrubjay.engine.archive.archives import BATCH, Archives, check_count, spent_ms
-from scrubjay.engine.archive.packing import Kept, packed
+from scrubjay.engine.archive.packing import Kept, pack
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
@@ -119,7 +119,7 @@ class Archiving(Archives):
         names = [self._archivable(name).id for name in ids]
         if dry_run:
             return self._preview(self._read(names), terms)
-        with self._prepared(names, terms) as (held, prepared):
+        with self._prepare(names, terms) as (held, prepared):
             for one in prepared:
                 lifecycle.check_version(one.memory, engine.expected_version)
             return engine.transact(Archived, lambda tx: self._finish(tx, terms, held.put_away(tx, prepared, terms)))
@@ -140,7 +140,7 @@ class Archiving(Archives):
             names = [memory.id for memory in found[start : start + BATCH]]
             busy = engine.records.jobs.held(names)
             free = [name for name in names if name not in busy]
-            with self._prepared(free, terms) as (held, prepared), engine.records.writing() as tx:
+            with self._prepare(free, terms) as (held, prepared), engine.records.writing() as tx:
                 done += held.put_away(tx, prepared, terms)
             engine.progress(len(done), len(found), "archiving")
         return engine.transact(Archived, lambda tx: self._finish(tx, terms, done))
@@ -165,7 +165,7 @@ class Archiving(Archives):
         return self._engine.records.get(ids, access.audience_anywhere(self._engine.caller))
 
     @contextmanager
-    def _prepared(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Archiving, Sequence[Prepared]]]:
+    def _prepare(self, ids: Sequence[str], terms: Terms) -> Iterator[tuple[Archiving, Sequence[Prepared]]]:
         """Hold memories, and prepare them to be archived."""
         with holding(self._engine, ids) as held:
             holder = type(self)(held)
@@ -175,12 +175,12 @@ class Archiving(Archives):
     @contextmanager
     def ready(self, ids: Sequence[str], terms: Terms) -> Iterator[Sequence[Prepared]]:
         """Pack memories that this engine holds, as they are now, and write what is to lie elsewhere."""
-        prepared = [self._packed(memory, terms) for memory in self._read(ids)]
+        prepared = [self._pack(memory, terms) for memory in self._read(ids)]
         self._check_quota(prepared)
-        with self._written(prepared) as tried:
+        with self._write_blocks(prepared) as tried:
             yield tried
 
-    def _packed(self, memory: Memory, terms: Terms) -> Prepared:
+    def _pack(self, memory: Memory, terms: Terms) -> Prepared:
         engine = self._engine
         now = engine.now()
         # Its present state is one more former state from now on.
@@ -192,7 +192,7 @@ class Archiving(Archives):
             reason=terms.reason,
         )
         kept = Kept(memory=memory, versions=(present, *engine.records.history.versions(memory.id)))
-        data = packed(kept, terms.tier)
+        data = pack(kept, terms.tier)
         name = f"arch_{random_suffix()}"
         archive = Archive(
             id=name,
@@ -206,14 +206,14 @@ class Archiving(Archives):
         return Prepared(memory=memory, archive=archive, retrieval_ms=0)
 
     @contextmanager
-    def _written(self, prepared: Sequence[Prepared]) -> Iterator[Sequence[Prepared]]:
+    def _write_blocks(self, prepared: Sequence[Prepared]) -> Iterator[Sequence[Prepared]]:
         """Each tried by reading it back; those elsewhere durable first, and gone again if the block fails."""
         elsewhere = [one.archive.object for one in prepared if one.archive.object is not None]
         records = self._engine.records
         if elsewhere:
             self._announce(elsewhere)
         try:
-            yield [self._tried(one) for one in prepared]
+            yield [self._try_reading_back(one) for one in prepared]
         except BaseException:  # whatever it was, nothing will claim what was put there
             if elsewhere:
                 with suppress(Error), records.writing() as tx:
@@ -221,14 +221,14 @@ class Archiving(Archives):
                 self.remove_due_objects()
             raise
 
-    def _tried(self, one: Prepared) -> Prepared:
+    def _try_reading_back(self, one: Prepared) -> Prepared:
         archive = one.archive
         if archive.object is not None:
             assert archive.packed is not None
             self._engine.parts.objects().write(archive.object, archive.packed)
             archive = replace(archive, packed=None)
         begun = perf_counter()
-        self._unpacked(archive)
+        self._unpack(archive)
         return replace(one, archive=archive, retrieval_ms=spent_ms(begun))
 
     def _check_quota(self, prepared: Sequence[Prepared]) -> None:
@@ -252,9 +252,9 @@ class Archiving(Archives):
         ledger.change(tx, replace(memory, status=Status.ARCHIVED), "archived", "status", reason=terms.reason)
         tx.put_away(memory.id, one.archive, keep_vectors=terms.keep_vectors)
         tx.history.alias(one.archive.id, memory.id)
-        return self._shown(one, terms, freed)
+        return self._describe(one, terms, freed)
 
-    def _shown(self, one: Prepared, terms: Terms, hot_bytes: int, *, dry_run: bool = False) -> PutAway:
+    def _describe(self, one: Prepared, terms: Terms, hot_bytes: int, *, dry_run: bool = False) -> PutAway:
         return PutAway(
             memory=one.memory.id,
             archive=None if dry_run else one.archive.id,
@@ -272,9 +272,9 @@ class Archiving(Archives):
         )
         shown = []
         for memory in memories:
-            one = self._packed(memory, terms)
-            one = self._tried(replace(one, archive=replace(one.archive, object=None)))
-            shown.append(self._shown(one, terms, sizes[memory.id], dry_run=True))
+            one = self._pack(memory, terms)
+            one = self._try_reading_back(replace(one, archive=replace(one.archive, object=None)))
+            shown.append(self._describe(one, terms, sizes[memory.id], dry_run=True))
         return self._answer(None, terms, shown)
 
     def _finish(self, tx: Transaction, terms: Terms, done: Sequence[PutAway]) -> Archived:

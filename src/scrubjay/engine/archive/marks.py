@@ -54,7 +54,7 @@ class MarkedObjects(Objects):
     def accept(self, tier: str) -> None:
         """Take this for the right place from now on, whatever it holds."""
         with self._records.writing() as tx:
-            tx.history.set_fact(FACT + tier, self._marked(tier))
+            tx.history.set_fact(FACT + tier, self._read_or_make_mark(tier))
 
     def look(self) -> None:
         """Find out whether the place is there, for those who look after the server; `trouble` says so."""
@@ -106,9 +106,9 @@ class MarkedObjects(Objects):
             if (
                 tx.history.fact(FACT + tier) is None
             ):  # otherwise another server was first, with its own folder or this one
-                tx.history.set_fact(FACT + tier, self._marked(tier))
+                tx.history.set_fact(FACT + tier, self._read_or_make_mark(tier))
 
-    def _marked(self, tier: str) -> str:
+    def _read_or_make_mark(self, tier: str) -> str:
         """The mark, made if there is none. It is on the disk before the store remembers it: whoever dies in between
         leaves a mark that the next one finds."""
         if mark := self._objects.mark(tier):

@@ -37,7 +37,7 @@ class Kept:
     versions: tuple[Version, ...] = ()
 
 
-def packed(kept: Kept, tier: Tier) -> bytes:
+def pack(kept: Kept, tier: Tier) -> bytes:
     zstd = _zstd()
     text = json.dumps(codec.plain(kept), ensure_ascii=False, separators=(",", ":")).encode()
     if tier is Tier.COLD:
@@ -45,7 +45,7 @@ def packed(kept: Kept, tier: Tier) -> bytes:
     return HEADER + bytes(zstd.compress(text, LEVELS[tier]))
 
 
-def unpacked(data: bytes, *, checksum: bytes) -> Kept:
+def unpack(data: bytes, *, checksum: bytes) -> Kept:
     """:raises ArchiveDamaged: if it is not what was packed"""
     zstd = _zstd()
     if sha256(data).digest() != checksum:
@@ -74,9 +74,9 @@ def read_archive(archive: Archive, objects: Objects | None) -> Kept:
         if objects is None:
             raise ArchiveUnavailable
         data = objects.read(archive.object)
-    kept = unpacked(data or b"", checksum=archive.checksum)
+    kept = unpack(data or b"", checksum=archive.checksum)
     # What was packed by an earlier program may have been published with traces of what it said before.
-    memory, *former = publishing.cleaned([kept.memory, *(one.memory for one in kept.versions)])
+    memory, *former = publishing.clean_versions([kept.memory, *(one.memory for one in kept.versions)])
     versions = tuple(replace(one, memory=state) for one, state in zip(kept.versions, former, strict=True))
     return Kept(memory=memory, versions=versions)
 

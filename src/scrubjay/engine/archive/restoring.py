@@ -135,7 +135,7 @@ class Restoring(Archives):
         for number, name in enumerate(ids):
             begun = perf_counter()
             try:
-                kept = self._unpacked(archives[name]) if name in archives else None
+                kept = self._unpack(archives[name]) if name in archives else None
             except ArchiveDamaged as error:
                 damaged.append(LeftAway(memory=name, archive=archives[name].id, code=error.code, why=error.message))
                 if len(damaged) == len(ids):

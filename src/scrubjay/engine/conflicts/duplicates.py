@@ -74,7 +74,7 @@ def numbers(words: Iterable[str]) -> list[str]:
 # --- in a store ------------------------------------------------------------------------------------------------------
 
 
-def found(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[DuplicatePair]:
+def find_duplicates(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[DuplicatePair]:
     """DuplicatePair among the active memories, newest first; each pair once. Only what has a vector is looked at."""
     seen: set[str] = set()
     for memory, neighbours in beside(reads, audience, now=now):

@@ -113,7 +113,7 @@ class Judge:
             just_that = said.denied and not one.denied and denies_just_that(new.text, old.text)
             affirmed = one.denied and not said.denied and affirms_what_is_denied(new.text, old.text)
             another = other_number(one, said) or other_letter(one, said)
-            again = not affirmed and restates(one, said, neighbours.near(old.id))
+            again = not (affirmed or just_that) and restates(one, said, neighbours.near(old.id))
             if (score >= CANDIDATE or affirmed or just_that) and not another and not again:
                 sure = (sure or just_that) and short and not other_one(one, said)
                 found.append(Judged(old.id, max(score, SURE) if sure else score, sure))

@@ -103,7 +103,7 @@ class Conflicts:
 
     def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
-        return duplicates.found(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
+        return duplicates.find_duplicates(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
 
 
 def pairs_of(reads: Reads, audience: Audience, newer: Sequence[Memory], *, now: datetime) -> Sequence[OpenConflict]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scrubjay.engine.conversations.fence import fenced
+from scrubjay.engine.conversations.fence import fence_memories
 from scrubjay.errors import InvalidInput
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Memory
@@ -46,7 +46,7 @@ def tokens_in(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def built(
+def build_context(
     *,
     prompt: str,
     memories: Sequence[Memory],
@@ -68,9 +68,9 @@ def built(
         )
     chosen: list[Memory] = []
     for memory in memories:
-        if room.holds(fenced([*chosen, memory])):
+        if room.holds(fence_memories([*chosen, memory])):
             chosen.append(memory)
-    block = fenced(chosen)
+    block = fence_memories(chosen)
     room.take(block)
     history: list[Message] = []
     for one in reversed(said):

@@ -17,8 +17,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
-from scrubjay.engine.conversations.contexts import BuiltContext, built
-from scrubjay.engine.conversations.fence import fenced
+from scrubjay.engine.conversations.contexts import BuiltContext, build_context
+from scrubjay.engine.conversations.fence import fence_memories
 from scrubjay.engine.search.candidates import search
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
@@ -80,7 +80,7 @@ class Conversations:
         at = self._at(workspace, new.conversation_id)
         stored = at.bound_to(only=self._engine.only).store(new)
         if new.conversation_id is not None:
-            self._begun(at, new.conversation_id)
+            self._ensure_begun(at, new.conversation_id)
         return stored
 
     def remember_all(self, items: Sequence[NewMemory], *, workspace: str | None = None) -> tuple[Memory, ...]:
@@ -104,7 +104,7 @@ class Conversations:
         self._engine.parts.backlog.wake()
         for at, new in zip(ats, items, strict=True):
             if new.conversation_id is not None:
-                self._begun(at, new.conversation_id)
+                self._ensure_begun(at, new.conversation_id)
         return result
 
     def search(
@@ -140,7 +140,7 @@ class Conversations:
                 chosen.setdefault(memory.id, memory)
         memories = tuple(chosen.values())[:limit]
         at.count_reads(memories)
-        return Injected(memories=memories, text=fenced(memories), active=active)
+        return Injected(memories=memories, text=fence_memories(memories), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
         """Forget everything that was stored in a conversation; it can be undone as one bulk operation."""
@@ -175,7 +175,7 @@ class Conversations:
         at = self._to_write(workspace, conversation)
 
         def write(tx: Transaction) -> Injection:
-            linked = self._linked(at, tx, conversation, memory)
+            linked = self._link_of(at, tx, conversation, memory)
             tx.conversations.inject(at.spaces[0], conversation, toggled := replace(linked, active=not linked.active))
             return toggled
 
@@ -189,7 +189,7 @@ class Conversations:
         at = self._to_write(workspace, conversation)
 
         def write(tx: Transaction) -> Injection:
-            linked = self._linked(at, tx, conversation, memory)
+            linked = self._link_of(at, tx, conversation, memory)
             tx.conversations.take_out(at.spaces[0], conversation, linked.memory)
             return linked
 
@@ -218,7 +218,7 @@ class Conversations:
         """
         at = self._to_write(workspace, None)
         now = at.now()
-        made = checked(
+        made = check_conversation(
             Conversation(
                 id=id or f"conv-{random_suffix()}",
                 space=at.spaces[0],
@@ -227,7 +227,7 @@ class Conversations:
                 created_at=now,
                 updated_at=now,
                 user_id=at.caller.user,
-                access_level=intake.converted("access_level", access_level),
+                access_level=intake.convert_value("access_level", access_level),
             )
         )
 
@@ -251,7 +251,7 @@ class Conversations:
 
         def write(tx: Transaction) -> Conversation:
             known = known_in(at, tx, id)
-            changed = checked(replace(known, updated_at=max(at.now(), known.updated_at), **fields))
+            changed = check_conversation(replace(known, updated_at=max(at.now(), known.updated_at), **fields))
             tx.conversations.put(changed)
             return changed
 
@@ -305,7 +305,9 @@ class Conversations:
         intake.check_text(content, "content")
         known = at.records.conversations.get(at.spaces[0], id)
         prompt = (known.system_prompt if known else None) or ""
-        built(prompt=prompt, memories=(), said=(), message=content, **how)  # too large is refused before it is kept
+        build_context(
+            prompt=prompt, memories=(), said=(), message=content, **how
+        )  # too large is refused before it is kept
 
         def write(tx: Transaction) -> Message:
             self._begin(at, tx, id)
@@ -332,9 +334,9 @@ class Conversations:
         """
         at = self._at(workspace, id)
         turn = self.say(id, content, workspace=workspace, **how)
-        return turn, self._answered(at, id, turn)
+        return turn, self._answer(at, id, turn)
 
-    def _answered(self, at: Engine, id: str, turn: Turn) -> Iterator[str | Message]:
+    def _answer(self, at: Engine, id: str, turn: Turn) -> Iterator[str | Message]:
         if turn.answer is not None:
             yield from (turn.answer.content, turn.answer)
         elif at.parts.provider is not None:
@@ -381,7 +383,7 @@ class Conversations:
         """
         intake.check_name(conversation, "conversation_id")
         if workspace is not None:
-            space = self._engine.workspaces.named(workspace)
+            space = self._engine.workspaces.choose_space(workspace)
         else:
             space = self._space_of(conversation) or self._engine.spaces[0]
         access.check_granted(self._engine.caller, space)
@@ -398,7 +400,7 @@ class Conversations:
         found = [
             space
             for space in self._engine.records.conversations.spaces_of(conversation)
-            if access.granted(self._engine.caller, space) and self._sees(space, conversation)
+            if access.is_granted(self._engine.caller, space) and self._sees(space, conversation)
         ]
         own = [space for space in self._engine.spaces if space in found]
         return next(iter(own or (found if self._engine.spaces == (DEFAULT_SPACE,) else ())), None)
@@ -407,7 +409,7 @@ class Conversations:
         known = self._engine.records.conversations.get(space, conversation)
         return known is not None and access.sees_conversation(self._engine.caller, known)
 
-    def _begun(self, at: Engine, id: str) -> None:
+    def _ensure_begun(self, at: Engine, id: str) -> None:
         """Make sure that there is such a conversation, once something is in it."""
         if at.records.conversations.get(at.spaces[0], id) is None:
             with at.records.writing() as tx:
@@ -457,7 +459,7 @@ class Conversations:
         injections = tx.conversations.injections(at.spaces[0], conversation)
         return next((one for one in injections if one.memory == memory), None)
 
-    def _linked(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection:
+    def _link_of(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection:
         linked = None
         with suppress(NotFound):  # what is gone is in no conversation
             linked = self._link(at, tx, conversation, at.ledger.seen(tx, memory).id)
@@ -473,7 +475,7 @@ class Conversations:
         message: str | None,
         how: Mapping[str, Any],
     ) -> BuiltContext:
-        context = built(
+        context = build_context(
             prompt=conversation.system_prompt or "",
             memories=self._in_force(at, conversation.id),
             said=said,
@@ -484,7 +486,7 @@ class Conversations:
         return context
 
 
-def checked(conversation: Conversation) -> Conversation:
+def check_conversation(conversation: Conversation) -> Conversation:
     """:raises InvalidInput: naming the field that cannot be kept"""
     intake.check_name(conversation.id, "conversation_id")
     if conversation.title is not None:

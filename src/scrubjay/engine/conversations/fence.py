@@ -56,20 +56,18 @@ LOOK_ALIKES = LookAlikes(
 )
 
 
-def _written(words: str) -> str:
+def _spelt(words: str) -> str:
     """A pattern of the words, any letter of which may be a foreign one that we do not know the look of."""
     return "".join(f"(?:{letter}|[^\x00-\x7f])" if letter != "d" else "(?:d|cl|[^\x00-\x7f])" for letter in words)
 
 
-WORDS = (
-    f"(?:{_written('injected')}{_written('context')}|{_written('end')}(?:of)?(?:the|injected)?{_written('context')})"
-)
+WORDS = f"(?:{_spelt('injected')}{_spelt('context')}|{_spelt('end')}(?:of)?(?:the|injected)?{_spelt('context')})"
 # Begun only where a run of signs begins: tried at each of them, a long run would take quadratic time.
 MARKER = re.compile(f"(?<!=)={{2,}}+{WORDS}=*|{WORDS}={{2,}}")
 SURE_LETTERS = 5  # of a marker's ten or more: a heading of as many letters in another script is none
 
 
-def fenced(memories: Iterable[Memory]) -> str:
+def fence_memories(memories: Iterable[Memory]) -> str:
     """The memories as one block for a prompt; nothing if there are none."""
     entries = [f"[{neutral(' '.join(memory.title.split()))}]\n{neutral(memory.shown_text)}" for memory in memories]
     return "\n\n".join([f"{OPENING}\n{LABEL}", *entries]) + f"\n{CLOSING}" if entries else ""
@@ -100,7 +98,7 @@ def on_one_line(text: str) -> str:
     return " ".join(neutral(text).split())
 
 
-def indented(text: str, by: str = "   ") -> str:
+def indent_text(text: str, by: str = "   ") -> str:
     """The text with every line of it set in, so that none can pass for a line of ours."""
     return "\n".join(f"{by}{line}".rstrip() for line in neutral(text).splitlines())
 

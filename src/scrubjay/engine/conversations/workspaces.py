@@ -51,15 +51,15 @@ class Workspaces:
 
     def get(self, workspace: str) -> Space:
         """:raises SpaceNotFound: if there is none :raises Forbidden: if the caller has no part in it"""
-        return self._engine.known_spaces.get(self.named(workspace))
+        return self._engine.known_spaces.get(self.choose_space(workspace))
 
     def describe(self, workspace: str, *, name: str | None = None, description: str | None = None) -> Space:
         """Change what a workspace is called; its id stays."""
-        return self._engine.known_spaces.describe(self.named(workspace), title=name, description=description)
+        return self._engine.known_spaces.describe(self.choose_space(workspace), title=name, description=description)
 
     def delete(self, workspace: str) -> Space:
         """:raises Conflict: if it holds memories"""
-        return self._engine.known_spaces.drop(self.named(workspace))
+        return self._engine.known_spaces.drop(self.choose_space(workspace))
 
     def memories(
         self,
@@ -80,7 +80,7 @@ class Workspaces:
     def remember(self, workspace: str, new: NewMemory) -> Stored:
         return self._in(workspace).bound_to(only=self._engine.only).store(new)
 
-    def named(self, workspace: str) -> str:
+    def choose_space(self, workspace: str) -> str:
         """The space that is meant.
 
         :raises SpaceNotFound: if there is none
@@ -96,4 +96,4 @@ class Workspaces:
         return space
 
     def _in(self, workspace: str) -> Engine:
-        return self._engine.bound_to(spaces=(self.named(workspace),), only=True)
+        return self._engine.bound_to(spaces=(self.choose_space(workspace),), only=True)

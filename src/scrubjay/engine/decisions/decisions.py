@@ -20,7 +20,7 @@ from scrubjay.engine import access
 from scrubjay.engine.decisions import mentions
 from scrubjay.engine.decisions.mentions import ID
 from scrubjay.engine.lifecycle import lifecycle, supersession
-from scrubjay.engine.lifecycle.curation import connected
+from scrubjay.engine.lifecycle.curation import follow_links
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.search.candidates import find
 from scrubjay.engine.store import embedding, intake
@@ -193,7 +193,7 @@ class Decisions:
             if memory.kind is Kind.CHECKPOINT:
                 return Saved(memory=engine.ledger.add(tx, memory, text, judged=True), degraded=degraded)
             if (same := self._sent_again(tx, memory)) is not None:
-                edges = self._named(tx, same)
+                edges = self._find_named(tx, same)
                 named = tuple(Named(kind=edge.kind, id=edge.target, known=target is not None) for edge, target in edges)
                 return Saved(memory=same, depth=self._depth(tx, same), similar=similar, named=named, degraded=degraded)
             stored, named = self.add(tx, memory, text)
@@ -249,12 +249,12 @@ class Decisions:
 
     def _link_named(self, tx: Transaction, decision: Memory) -> Iterator[Named]:
         """Link a decision with what its reasoning names, as far as its author may see it."""
-        for edge, target in self._named(tx, decision):
+        for edge, target in self._find_named(tx, decision):
             if target is not None:
                 self._engine.ledger.link(tx, edge.kind, decision, target, reason=f"{edge.kind}: named in the reasoning")
             yield Named(kind=edge.kind, id=edge.target, known=target is not None)
 
-    def _named(self, tx: Transaction, decision: Memory) -> Iterator[tuple[mentions.Edge, Memory | None]]:
+    def _find_named(self, tx: Transaction, decision: Memory) -> Iterator[tuple[mentions.Edge, Memory | None]]:
         """What a reasoning names, each with the memory that its author may see, if there is one."""
         seen = access.audience_anywhere(self._engine.caller)
         for edge in mentions.edges_in(decision.detail.get("reasoning")):
@@ -305,7 +305,7 @@ class Decisions:
         scores = {one: chance for one, chance in found.chances(0, None).items() if chance >= verdict.WEAK}
         named = self._by_id(question, wanted)
         hits = [*named, *engine.records.get([*scores][:limit], audience)]
-        page = self._unfolded(hits, wanted, limit)
+        page = self._unfold(hits, wanted, limit)
         engine.count_reads(page)
         scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], found.vector)
         return Found(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
@@ -370,7 +370,7 @@ class Decisions:
         else:
             found = list(self.chain(topic, limit=limit))
         known = {memory.id: memory for memory in found}
-        links = connected(self._engine, known, steps=steps, limit=limit, states=AT_HAND, kinds=EDGES)
+        links = follow_links(self._engine, known, steps=steps, limit=limit, states=AT_HAND, kinds=EDGES)
         memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.seq))
         return Graph(memories=tuple(memories), links=tuple(link for link in links if link.state == "open"))
 
@@ -405,9 +405,9 @@ class Decisions:
         ]
         return tuple(others[:SIMILAR_MOST])
 
-    def _unfolded(self, hits: Sequence[Memory], wanted: Filter, limit: int) -> list[Memory]:
+    def _unfold(self, hits: Sequence[Memory], wanted: Filter, limit: int) -> list[Memory]:
         """The hits, each decision in its topic's chain and followed by what it is linked with; at most `limit`."""
-        linked = self._linked(hits, wanted)
+        linked = self._find_linked(hits, wanted)
         page: dict[str, Memory] = {}
         for hit in hits:
             if len(page) >= limit:
@@ -433,7 +433,7 @@ class Decisions:
         chain = list({memory.id: memory for memory in (*alike, *newest)}.values())[:room]
         return sorted(chain, key=lambda memory: (memory.created_at, memory.seq), reverse=True)
 
-    def _linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
+    def _find_linked(self, hits: Sequence[Memory], wanted: Filter) -> dict[str, list[Memory]]:
         """What the hits build on, debate or synthesize, and what does so with them."""
         engine, ids = self._engine, {memory.id for memory in hits}
         links = engine.records.history.links(sorted(ids), kinds=NAMED)

@@ -49,8 +49,8 @@ def document_of(memory: Memory, reads: Reads, old: Document | None, shown: Calla
         topic=memory.topic,
         title=memory.title,
         category=str(memory.category),
-        outcome=_said(memory, "outcome"),
-        outcome_reason=_said(memory, "reason"),
+        outcome=_read_text(memory, "outcome"),
+        outcome_reason=_read_text(memory, "reason"),
         access_level=None if memory.access_level is AccessLevel.SHARED else str(memory.access_level),
         superseded_by=paths.get(successor or "", successor),
         links=by_kind,
@@ -59,7 +59,7 @@ def document_of(memory: Memory, reads: Reads, old: Document | None, shown: Calla
     )
 
 
-def _said(memory: Memory, part: str) -> str | None:
+def _read_text(memory: Memory, part: str) -> str | None:
     """How a decision went, or why."""
     value = memory.detail.get(part) if memory.kind is Kind.DECISION and memory.detail.get("outcome") else None
     return None if not value else str(value)

@@ -42,7 +42,7 @@ class NoteLinks:
         self._records = engine.records
         self._key = f"folder-links:{space}"
         self._space = space
-        self._before = self._unfollowed()
+        self._before = self._find_unfollowed()
 
     def expect(self, texts: Iterable[str]) -> None:
         """Note that texts are about to be taken in, if any of them has links."""
@@ -63,7 +63,7 @@ class NoteLinks:
             return  # the next look follows all
         ids = [file.memory for file in written]
         related = self._records.history.links(ids, kinds=frozenset({LinkKind.RELATED}))
-        linking = {one for one, keys in self._linked(ids).items() if keys}
+        linking = {one for one, keys in self._find_linked(ids).items() if keys}
         linking |= {link.source for link in related if link.stands}
         changed = [one for one in ids if one in linking]
         if changed or (self._before.waiting and any(not file.agreed_version for file in written)):
@@ -74,7 +74,7 @@ class NoteLinks:
 
     def _follow(self, changed: Sequence[str], files: Sequence[File]) -> None:
         notes, here = _by_key(files), {file.memory for file in files}
-        wanted = {one: keys for one, keys in self._before.waiting.items() if one in here} | self._linked(changed)
+        wanted = {one: keys for one, keys in self._before.waiting.items() if one in here} | self._find_linked(changed)
         for start in range(0, len(wanted), BATCH):
             with self._records.writing() as tx:
                 for one in list(wanted)[start : start + BATCH]:
@@ -82,9 +82,9 @@ class NoteLinks:
         if not self._before.unread:
             self._release(changed, notes)
         missing = {one: [key for key in keys if key not in notes] for one, keys in wanted.items()}
-        self._keep(Unfollowed(unread=False, waiting=_bounded(missing)))
+        self._keep(Unfollowed(unread=False, waiting=_bound_keys(missing)))
 
-    def _linked(self, ids: Sequence[str]) -> Keys:
+    def _find_linked(self, ids: Sequence[str]) -> Keys:
         return {
             memory.id: keys_in(memory)
             for start in range(0, len(ids), BATCH)
@@ -130,12 +130,12 @@ class NoteLinks:
         if not self._writing and not file.waiting and file.hash is not None:
             tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
 
-    def _unfollowed(self) -> Unfollowed:
+    def _find_unfollowed(self) -> Unfollowed:
         fact = json.loads(self._records.history.fact(self._key) or "{}")
         return Unfollowed(unread=fact.get("unread", False), waiting=fact.get("waiting", {}))
 
     def _keep(self, now: Unfollowed) -> None:
-        if now == self._unfollowed():
+        if now == self._find_unfollowed():
             return
         with self._records.writing() as tx:
             tx.history.set_fact(self._key, json.dumps({"unread": now.unread, "waiting": now.waiting}))
@@ -157,7 +157,7 @@ def _by_key(files: Sequence[File]) -> dict[str, str]:
     return by_key | {_key(file.name): file.memory for file in files}
 
 
-def _bounded(waiting: Keys) -> Keys:
+def _bound_keys(waiting: Keys) -> Keys:
     kept: Keys = {}
     room = MOST_WAITING
     for one, keys in waiting.items():

@@ -97,8 +97,8 @@ class Paths:
         try:
             stored = engine.store(new)
         except Conflict as error:
-            raise taken(place) if error.details.get("path") == place else error from None
-        return self._placed(stored.memory)
+            raise path_taken(place) if error.details.get("path") == place else error from None
+        return self._place(stored.memory)
 
     def _check_free(self, engine: Engine, path: str) -> None:
         """Before the text is embedded, and again by the store itself when it is written."""
@@ -111,7 +111,7 @@ class Paths:
         """:raises Conflict: if the caller has something there or all have. What another keeps private takes no path
         away, and its place must not be told."""
         if reads.files.at_path(space, path, access.audience_of_paths(self._engine.caller, space)) is not None:
-            raise taken(path)
+            raise path_taken(path)
 
     def _check_section(self, space: str, section: str) -> None:
         """:raises SectionNotFound: if there is none, where sections are made before anything is put into them"""
@@ -126,7 +126,7 @@ class Paths:
         :raises Expired: if its time is over, unless expired ones are asked for
         :raises FileDamaged: if its file cannot be read
         """
-        memory = self._found(self._folders.check(store), path)
+        memory = self._find(self._folders.check(store), path)
         if not expired and memory.expired(self._engine.now()):
             raise Expired(f"Memory expired: {memory.path}", hint="Include expired ones, or prune them.")
         self._engine.count_reads([memory])
@@ -135,9 +135,9 @@ class Paths:
     def update(self, store: str, path: str, fields: Mapping[str, Any]) -> Placed:
         """Change text, tags or expiry; what is not named stays."""
         if (kept := self._engine.earlier_result(Revised)) is not None:
-            return self._placed(kept.memory)
-        known = self._found(self._folders.check(store), path)
-        return self._placed(self._engine.revise(known.id, **fields).memory)
+            return self._place(kept.memory)
+        known = self._find(self._folders.check(store), path)
+        return self._place(self._engine.revise(known.id, **fields).memory)
 
     def remove(self, store: str, path: str) -> Placed:
         """Soft-delete the memory at a path."""
@@ -148,7 +148,7 @@ class Paths:
             known = self._at(tx, space, place)
             return lifecycle.forget(self._engine.ledger, tx, known.id, hard=False, reason="removed").memory
 
-        return self._placed(self._engine.transact(Memory, write))
+        return self._place(self._engine.transact(Memory, write))
 
     def move(self, store: str, source: str, destination: str) -> Placed:
         """Let a memory lie elsewhere in its store; nothing else about it changes.
@@ -165,11 +165,11 @@ class Paths:
                 return current
             self._check_untaken(tx, space, place)
             if names.holder(tx, replace(current, path=place)) is not None:
-                raise taken(place)
+                raise path_taken(place)
             self._check_section(space, section_of(place))
             return self._engine.ledger.change(tx, replace(current, path=place), "moved", "path", touched=False)
 
-        return self._placed(self._engine.transact(Memory, write))
+        return self._place(self._engine.transact(Memory, write))
 
     def prune(self, store: str, *, dry_run: bool = False) -> Sequence[Memory]:
         """Soft-delete what has expired in a store, and return it; a dry run only returns it."""
@@ -295,7 +295,7 @@ class Paths:
     def _entries(self, space: str, section: str) -> Sequence[Entry]:
         return self._records.files.entries(space, section, access.audience_in(self._engine.caller, (space,)))
 
-    def _found(self, space: str, path: str) -> Memory:
+    def _find(self, space: str, path: str) -> Memory:
         return self._at(self._records, space, self._looked_at(space, path))
 
     def _looked_at(self, space: str, path: str, field: str = "path") -> str:
@@ -317,7 +317,7 @@ class Paths:
             raise NotFound(f"Memory not found: {place}", hint="List the memories to see their paths.")
         return memory
 
-    def _placed(self, memory: Memory) -> Placed:
+    def _place(self, memory: Memory) -> Placed:
         return Placed(memory=memory, waits=self._folders.waits(memory.id))
 
 
@@ -354,7 +354,7 @@ def _within(path: str, section: str) -> bool:
     return path == section or section in sections_above(f"{path}/")
 
 
-def taken(path: str) -> Conflict:
+def path_taken(path: str) -> Conflict:
     return Conflict(f"Memory already exists at {path}", path=path)
 
 

@@ -38,7 +38,7 @@ from scrubjay.errors import (
 from scrubjay.folders.folder import Folder
 from scrubjay.folders.paths import file_of_path
 from scrubjay.folders.registry import Registered, Registry
-from scrubjay.machine.paths import expanded
+from scrubjay.machine.paths import expand_home
 from scrubjay.stores.promises.files import File
 from scrubjay.text.letters import is_blank
 from scrubjay.values.callers import DEFAULT_SPACE, Provenance, Role
@@ -151,7 +151,7 @@ class Folders:
         closed = self._registry is not None and not self._registry.auto_register
         result = []
         for name in sorted(stores if closed else {*stores, *spaces}):
-            if not access.granted(self._engine.caller, name):
+            if not access.is_granted(self._engine.caller, name):
                 continue
             store, space = stores.get(name), spaces.get(name)
             result.append(
@@ -184,7 +184,7 @@ class Folders:
 
     def check(self, name: object) -> str:
         """:raises SpaceNotFound: if there is no such store. One that was not granted looks empty, there or not."""
-        if isinstance(name, str) and intake.SPACE.fullmatch(name) and not access.granted(self._engine.caller, name):
+        if isinstance(name, str) and intake.SPACE.fullmatch(name) and not access.is_granted(self._engine.caller, name):
             return intake.check_space(name)
         if not self.known(name):
             raise not_registered(name)
@@ -220,7 +220,7 @@ class Folders:
         access.check_store(self._engine.caller, name)
         if path is not None:
             self._check_local("Only this machine's owner may choose a folder; omit path.")
-        registry = self._needed()
+        registry = self._need_registry()
         store = replace(registry.usual(name), description=checked_description(description))
         if path is not None:
             store = replace(store, path=checked_folder(path), read_only=read_only)
@@ -230,7 +230,7 @@ class Folders:
                 raise Conflict(f"Store {name!r} already exists.", hint="Choose another name, or use it.", space=name)
             if not read_only:
                 Folder(store.path).check_writable()
-            self._registered(tx, store)
+            self._check_registered(tx, store)
             return True
 
         self._engine.transact(bool, write)
@@ -257,7 +257,7 @@ class Folders:
     def remove(self, name: str) -> None:
         """Take a store out of the registry. Its files stay where they are, its memories stay in their space."""
         self._check_local("Only this machine's owner may remove a store.")
-        registry = self._needed()
+        registry = self._need_registry()
         store = registry.find(name)
         if store is None or not store.written:
             raise not_registered(name)
@@ -271,7 +271,7 @@ class Folders:
     def mirror(self, name: str, path: Path | None = None, *, progress: Progress | None = None) -> Indexed:
         """Keep every memory of a space as a file from now on; what lay in its folder, and how many were written."""
         self._check_local("Only this machine's owner may mirror a space.")
-        registry = self._needed()
+        registry = self._need_registry()
         store = registry.find(name)
         access.check_unsealed(self._engine.caller, name)
         if path is not None and (store is None or not store.written or not same_folder(store.path, path)):
@@ -299,13 +299,13 @@ class Folders:
 
     def _register(self, store: Registered) -> None:
         with self._records.writing() as tx:
-            self._registered(tx, store)
+            self._check_registered(tx, store)
 
-    def _registered(self, tx: Transaction, store: Registered) -> None:
+    def _check_registered(self, tx: Transaction, store: Registered) -> None:
         """Inside a transaction, so that no other process changes the registry at the same time."""
         description = self._engine.parts.checked_text(store.description)
         tx.spaces.create(store.name, at=self._engine.now(), description=description)
-        self._needed().add(replace(store, description=description, written=True))
+        self._need_registry().add(replace(store, description=description, written=True))
 
     def _create_space(self, name: str, description: str | None) -> None:
         with self._records.writing() as tx:
@@ -315,7 +315,7 @@ class Folders:
         folder = self._folder(name)
         return folder is not None and is_away(self._records, name, folder)
 
-    def _needed(self) -> Registry:
+    def _need_registry(self) -> Registry:
         if self._registry is None:
             raise InvalidInput("This memory was opened without a home, so it has no folders.")
         return self._registry
@@ -345,16 +345,16 @@ class Folders:
 
     def notice(self, spaces: Sequence[str]) -> None:
         """As `look`, but where the files are as they were, nothing is written, and waiting ones are not looked up."""
-        self.look([space for space in spaces if not self._unchanged(space)])
+        self.look([space for space in spaces if not self._is_unchanged(space)])
 
-    def _unchanged(self, space: str) -> bool:
+    def _is_unchanged(self, space: str) -> bool:
         folder, shelf = self._folder(space), self._shelves.of(space)
         if folder is None or self._registry is None or not folder.root.is_dir():
             return True
         if monotonic() - shelf.looked_at < self._registry.walk_seconds:
             return True
         try:
-            unchanged = self._folder_sync(space, folder, shelf).unchanged()
+            unchanged = self._folder_sync(space, folder, shelf).is_unchanged()
         except Error:  # reported by the look that follows
             return False
         if unchanged:
@@ -381,7 +381,7 @@ class Folders:
         if self._has_changed(folder, file, path, alone=memory is None):
             self._read(space, folder)
         seen = self._records.files.at_path(space, path, audience) is not None  # once more: it may have been read now
-        if not (access.granted(self._engine.caller, space) if memory is None else seen):
+        if not (access.is_granted(self._engine.caller, space) if memory is None else seen):
             return
         for problem in self.problems(space):
             mine = memory is not None and problem.memory == memory.id
@@ -436,17 +436,17 @@ class Folders:
         from scrubjay.folders.watch import Watcher
 
         if self._registry is not None and self._shelves.watcher is None:
-            self._shelves.watcher = Watcher(self._places, self._changed)
+            self._shelves.watcher = Watcher(self._places, self._note_change)
             self._shelves.watcher.start()
 
     def _places(self) -> dict[str, Path]:
         try:
-            return {name: Folder(store.path).root for name, store in self._needed().stores().items()}
+            return {name: Folder(store.path).root for name, store in self._need_registry().stores().items()}
         except Error as error:
             log.warning("Folders are not watched: %s", error.message)
             return {}
 
-    def _changed(self, space: str) -> None:
+    def _note_change(self, space: str) -> None:
         self._shelves.of(space).looked_at = float("-inf")
         with suppress(StillReading):
             self.look([space])
@@ -514,7 +514,7 @@ class Folders:
             return
         shelf = self._shelves.of(space)
         try:
-            with self._needed().lock.held(seconds=60 if seconds is None else seconds) as had:
+            with self._need_registry().lock.held(seconds=60 if seconds is None else seconds) as had:
                 if had:
                     self._folder_sync(space, folder, shelf).write_out(seconds=seconds, progress=progress)
             shelf.failure = None if had else "Another process is writing files."
@@ -529,7 +529,7 @@ class Folders:
         return None if self._registry is None or store is None else self._registry.folder_of(store)
 
     def _folder_sync(self, space: str, folder: Folder, shelf: Shelf) -> FolderSync:
-        sealed = space in self._needed().read_only()
+        sealed = space in self._need_registry().read_only()
         identity = self._engine.parts.owner.identity
         owner = replace(
             self._engine,
@@ -575,7 +575,7 @@ def checked_folder(path: Path) -> Path:
     """A folder as its owner names it, absolute."""
     if "\0" in str(path):
         raise InvalidInput("A folder's name cannot contain a NUL.", field="path")
-    return expanded(path, field="path").absolute()
+    return expand_home(path, field="path").absolute()
 
 
 def same_folder(one: Path, other: Path) -> bool:

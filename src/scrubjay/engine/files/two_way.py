@@ -132,7 +132,7 @@ class FolderSync:
         known = sum(file.name in walk.files for file in files)
         if progress and known < len(walk.files):
             progress(known, len(walk.files))
-        changes, same = self._compared(walk, files)
+        changes, same = self._compare_files(walk, files)
         missing = [
             file
             for file in files
@@ -140,7 +140,7 @@ class FolderSync:
             if file.name not in walk.files and file.name not in walk.refused
         ]
         held = [change.file for change in changes if change.file is not None and change.file.state in AT_HAND]
-        changes = self._recognised(changes, missing, files)
+        changes = self._recognise(changes, missing, files)
         if same:
             with self._records.writing() as tx:
                 tx.files.restamp(same)
@@ -159,7 +159,7 @@ class FolderSync:
         links.follow(linking, of=len(changes))
         return self._done
 
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether every file says what it said when it was last read or written. Reads only."""
         walk = self._folder.walk()
         files = {
@@ -184,7 +184,7 @@ class FolderSync:
         key = f"folder-private:{self._space}"
         if self._records.history.fact(key) and not thorough:
             return
-        ids = [file.memory for file in self._kept() if not file.waiting]
+        ids = [file.memory for file in self._filed_files() if not file.waiting]
         found = [
             memory.id
             for start in range(0, len(ids), BATCH)
@@ -201,7 +201,7 @@ class FolderSync:
         Another folder, or a new one, has files missing that no one deleted: those are written instead.
         """
         identity = self._folder.identity()
-        if identity is None and self._folder.root.is_dir() and not self._kept():
+        if identity is None and self._folder.root.is_dir() and not self._filed_files():
             try:
                 identity = self._folder.prepare()
             except Error:  # read-only: then there is nothing that could be missing, either
@@ -211,16 +211,16 @@ class FolderSync:
         key = identity_key(self._space)
         if self._records.history.fact(key) != identity:
             here = self._folder.walk()
-            gone = [file.memory for file in self._kept() if file.name not in here.files]
+            gone = [file.memory for file in self._filed_files() if file.name not in here.files]
             with self._records.writing() as tx:
                 tx.files.keep(gone)
                 tx.history.set_fact(key, identity)
         return True
 
-    def _kept(self) -> list[File]:
+    def _filed_files(self) -> list[File]:
         return kept_files(self._records, self._space)
 
-    def _compared(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
+    def _compare_files(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
         """Files that say something new, and the stamps of those that were only touched."""
         by_name = {file.name: file for file in files if file.name and file.state is not State.PURGED}
         by_name |= {file.name: file for file in files if file.name and file.state in AT_HAND}
@@ -251,7 +251,7 @@ class FolderSync:
             read = self._folder.read(name)
             if read is None:
                 return None
-            document = markdown.parsed(read.data)
+            document = markdown.parse_file(read.data)
             intake.check_text(document.content, "content")
             return Change(name=name, bytes=read, document=document)
         except (FileDamaged, InvalidInput) as error:
@@ -264,7 +264,7 @@ class FolderSync:
         except FileDamaged:
             return ""
 
-    def _recognised(self, changes: list[Change], missing: Sequence[File], files: Sequence[File]) -> list[Change]:
+    def _recognise(self, changes: list[Change], missing: Sequence[File], files: Sequence[File]) -> list[Change]:
         """Changes with the memory that each belongs to. The id that a file carries says so, then its bytes, and only
         then its name: files that were swapped, or moved over others, stay the memories that they were."""
         claims = self._claims(changes, missing)
@@ -357,7 +357,7 @@ class FolderSync:
 
     def _add(self, changes: Sequence[Change], *, at_once: bool, embed: bool) -> None:
         """Memories for new files, in one transaction."""
-        made = [(change, made) for change in changes if (made := self._made(change)) is not None]
+        made = [(change, made) for change in changes if (made := self._make_memory(change)) is not None]
         if not made:
             return
         memories = [memory for _, (_, memory) in made]
@@ -372,7 +372,7 @@ class FolderSync:
         self._engine.parts.backlog.wake()
         self._done["new"] += len(made)
 
-    def _made(self, change: Change) -> tuple[NewMemory, Memory] | None:
+    def _make_memory(self, change: Change) -> tuple[NewMemory, Memory] | None:
         document, now = change.document, self._engine.now()
         modified = change.bytes.modified_at
         created = document.created_at or modified
@@ -413,12 +413,12 @@ class FolderSync:
     def _add_one(self, tx: Transaction, change: Change, memory: Memory, text: TextVectors) -> None:
         memory = replace(memory, path=names.free_path(tx, memory))
         try:
-            stored = self._stored(tx, memory, text)
+            stored = self._store(tx, memory, text)
         except Conflict:  # the id of a purged memory
-            stored = self._stored(tx, replace(memory, id=new_id()), text)
+            stored = self._store(tx, replace(memory, id=new_id()), text)
         self._agree(tx, stored, change)
 
-    def _stored(self, tx: Transaction, memory: Memory, text: TextVectors) -> Memory:
+    def _store(self, tx: Transaction, memory: Memory, text: TextVectors) -> Memory:
         if memory.kind is Kind.DECISION:
             return self._engine.decisions.add(tx, memory, text)[0]
         return self._engine.ledger.add(tx, memory, text, judged=memory.kind is not Kind.MEMORY)
@@ -444,7 +444,7 @@ class FolderSync:
         try:
             if not leaving and not self._may_lie_here(known):
                 raise InvalidInput("It is the file of a private memory that was deleted.")
-            fields = said_otherwise(change.document, known) | self._retitled(change.document, known)
+            fields = said_otherwise(change.document, known) | self._find_new_title(change.document, known)
             if "content" in fields and known.kind is Kind.CHECKPOINT:
                 raise InvalidInput("The text of a checkpoint cannot be edited.")
             intake.changes({**fields, "expires_at": change.document.expires_at})
@@ -468,7 +468,7 @@ class FolderSync:
         self._done["moved" if moved else "changed"] += 1
         return True
 
-    def _retitled(self, document: Document, known: Memory) -> dict[str, Any]:
+    def _find_new_title(self, document: Document, known: Memory) -> dict[str, Any]:
         """The title that someone wrote into the front matter. One that the memory had before was written by us: an
         edited file is not written again, so it may be behind."""
         title = document.title
@@ -523,7 +523,7 @@ class FolderSync:
             touched = not fields.keys() <= {"path"}
             current = ledger.change(
                 tx,
-                intake.retitled(current, fields),
+                intake.retitle(current, fields),
                 "recovered" if back else "updated",
                 *fields,
                 reason="its file came back" if back else "its file was edited",
@@ -646,16 +646,16 @@ class FolderSync:
         except FileDamaged as error:  # someone is editing it; our change waits until it can be read
             self._problem(file.name, error, memory=file.memory)
 
-    def _edited(self, file: File, memory: Memory) -> Change | None:
+    def _find_edit(self, file: File, memory: Memory) -> Change | None:
         """What someone wrote into a memory's file since both last agreed: it must not be lost."""
         found = self._folder.read(file.name) if file.name else None
         if found is None or found.hash == file.hash or self._was_ours(found, memory):
             return None
-        return Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
+        return Change(name=file.name, bytes=found, document=markdown.parse_file(found.data), file=file)
 
     def _remove(self, file: File, memory: Memory | None) -> None:
         """Of a memory that is deleted, archived, purged or elsewhere."""
-        change = None if memory is None else self._edited(file, memory)
+        change = None if memory is None else self._find_edit(file, memory)
         if change is not None and file.state is State.DELETED:
             self._revise(change, file)
             return
@@ -669,7 +669,7 @@ class FolderSync:
 
     def _withdraw(self, file: File, memory: Memory) -> None:
         """Take the file of a memory away that may not lie here any more."""
-        if (change := self._edited(file, memory)) is not None:
+        if (change := self._find_edit(file, memory)) is not None:
             if not self._revise(change, file, leaving=True):
                 return
             memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
@@ -682,7 +682,7 @@ class FolderSync:
     def _write(self, file: File, memory: Memory) -> None:
         found, old = self._folder.read(file.name) if file.name else None, None
         if found is not None:
-            change = Change(name=file.name, bytes=found, document=markdown.parsed(found.data), file=file)
+            change = Change(name=file.name, bytes=found, document=markdown.parse_file(found.data), file=file)
             old = change.document
             if change.document.plain and found.hash == file.hash and memory.version == file.agreed_version:
                 with self._records.writing() as tx:  # only links changed: a file without front matter stays so
@@ -694,7 +694,7 @@ class FolderSync:
                 with self._records.writing() as tx:
                     tx.files.keep([memory.id])  # what else changed is still to be written
                 memory = next(iter(self._records.get([memory.id], access.EVERYTHING)))
-        data = markdown.rendered(document_of(memory, self._records, old, self._may_lie_here))
+        data = markdown.render_file(document_of(memory, self._records, old, self._may_lie_here))
         name = kept_name(file, memory) or next(possible_names(memory))
         called = name  # by files that were written before this one
         if found is not None and name == file.name and found.data == data:
@@ -744,7 +744,7 @@ class FolderSync:
     def _was_ours(self, found: Bytes, memory: Memory | None) -> bool:
         """Whether a file says what its memory says or said since both last agreed: then a kill kept us from noting it,
         and no one has edited it."""
-        document = markdown.parsed(found.data)
+        document = markdown.parse_file(found.data)
         if memory is None or document.id != memory.id:
             return False
         file = self._records.files.of(memory.id)

@@ -57,7 +57,7 @@ class Bulk:
 
     def preview(self, filter: Filter, *, limit: int = 20) -> Selection:
         """What `forget` and `update` would change."""
-        page = self._at(filter).list(self._chosen(filter), limit=limit, counted=True)
+        page = self._at(filter).list(self._choose_filter(filter), limit=limit, counted=True)
         return Selection(total=page.total or 0, memories=page.memories)
 
     def forget(self, filter: Filter, *, reason: str | None = None, operation: str | None = None) -> Done:
@@ -93,7 +93,7 @@ class Bulk:
         def forget(tx: Transaction, memory: Memory) -> None:
             lifecycle.forget(self._engine.ledger, tx, memory.id, hard=False, reason=reason)
 
-        chosen = self._chosen(filter)
+        chosen = self._choose_filter(filter)
         return self._each(chosen, FORGOTTEN, forget, reason=reason, operation=operation, count_rest=count_rest)
 
     def update(
@@ -108,7 +108,7 @@ class Bulk:
             changed = intake.revision(memory, changes, intake.Merge.REPLACE, tags)
             self._engine.ledger.revise(tx, memory, replace(memory, **changed), changed, reason=reason, text=None)
 
-        chosen = self._chosen(filter)
+        chosen = self._choose_filter(filter)
         chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
         return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, operation=None))
 
@@ -185,7 +185,7 @@ class Bulk:
 
         return write
 
-    def _chosen(self, filter: Filter) -> Filter:
+    def _choose_filter(self, filter: Filter) -> Filter:
         """The filter, for everything that is not deleted unless it says which states.
 
         :raises InvalidInput: if it names everything there is

@@ -193,7 +193,7 @@ class Consolidation:
 
     # --- the text ----------------------------------------------------------------------------------------------------
 
-    def _written(self, plan: Plan, sources: Sequence[Memory]) -> tuple[str, Writer | None, tuple[str, ...]]:
+    def _write_text(self, plan: Plan, sources: Sequence[Memory]) -> tuple[str, Writer | None, tuple[str, ...]]:
         if plan.strategy is Strategy.MERGE_ALL:
             return "\n\n".join(one.text for one in synthesis.once(sources, lambda memory: memory.text)), None, ()
         engine = self._engine
@@ -211,7 +211,7 @@ class Consolidation:
             except SynthesisFailed as error:
                 refused = (error.message,)
         unused = ("synthesis_instructions need a language model and were not used.",) if plan.instructions else ()
-        text = synthesis.synthesised(sources, engine.parts.embedding, lambda: engine.parts.judge)
+        text = synthesis.synthesise(sources, engine.parts.embedding, lambda: engine.parts.judge)
         return text, Writer.LOCAL, (*refused, *unused)
 
     # --- the result --------------------------------------------------------------------------------------------------
@@ -219,13 +219,13 @@ class Consolidation:
     def _make(self, held: Engine, change: Change) -> Consolidated:
         """A new memory in the place of all."""
         plan, sources, primary = change.plan, change.sources, change.primary
-        text, writer, notes = self._written(plan, sources)
+        text, writer, notes = self._write_text(plan, sources)
         if len(text) > MAX_CONTENT:
             raise Unprocessable(
                 f"Together the memories are too long: {len(text):,} characters (maximum {MAX_CONTENT:,}).",
                 hint="Consolidate fewer at a time.",
             )
-        fields, more = self._preserved(plan, sources, primary)
+        fields, more = self._preserve_fields(plan, sources, primary)
         new = NewMemory(
             content=text,
             category=common_category(sources),
@@ -264,7 +264,7 @@ class Consolidation:
     def _take_in(self, held: Engine, change: Change) -> Consolidated:
         """The primary memory in the place of all: its own words, the others' time, importance, tags, phrases and
         links."""
-        fields, notes = self._preserved(change.plan, change.sources, change.primary)
+        fields, notes = self._preserve_fields(change.plan, change.sources, change.primary)
         more = fields["also"] != change.primary.also
         text = embedding.embed(held, replace(change.primary, **fields))[0] if more else None
 
@@ -277,7 +277,7 @@ class Consolidation:
             held.parts.backlog.wake()
         return done
 
-    def _preserved(
+    def _preserve_fields(
         self, plan: Plan, sources: Sequence[Memory], primary: Memory
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Time, importance, tags and phrases of the result."""

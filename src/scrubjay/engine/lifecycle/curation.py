@@ -199,7 +199,7 @@ class Curation:
         engine = self._engine
         fields = revising.fields_of(engine, former.memory)
         changed = revision_of(memory, fields, Merge.REPLACE, None, held=True)
-        revision = revising.prepared(engine, memory, {**changed, "detail": former.memory.detail})
+        revision = revising.prepare_revision(engine, memory, {**changed, "detail": former.memory.detail})
 
         def write(tx: Transaction) -> Undone:
             current = revision.current(engine, tx, expected_version=engine.expected_version)
@@ -213,7 +213,7 @@ class Curation:
 
     def _undo_rephrasing(self, memory: Memory, last: FormerPhrases) -> Undone:
         engine = self._engine
-        revision = revising.prepared(engine, memory, {"also": last.also})
+        revision = revising.prepare_revision(engine, memory, {"also": last.also})
 
         def write(tx: Transaction) -> Undone:
             current = revision.current(engine, tx, expected_version=engine.expected_version)
@@ -250,7 +250,7 @@ class Curation:
             raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
         centre = self._engine.get(id, deleted=True)
         known = {centre.id: centre}
-        found = connected(self._engine, known, steps=steps, limit=MAX_AROUND)
+        found = follow_links(self._engine, known, steps=steps, limit=MAX_AROUND)
         if similar:
             found += self._like(centre, known)
         return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
@@ -260,7 +260,7 @@ class Curation:
         if not 1 <= steps <= MAX_DRAWN_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
         known = {(centre := self._engine.get(id, deleted=True)).id: centre}
-        found = connected(self._engine, known, steps=steps, limit=MAX_DRAWN)
+        found = follow_links(self._engine, known, steps=steps, limit=MAX_DRAWN)
         nodes = (
             Node(
                 id=memory.id,
@@ -337,7 +337,7 @@ def changes(before: Memory, now: Memory) -> list[str]:
     return told if before.detail.get("outcome") == now.detail.get("outcome") else [*told, "outcome"]
 
 
-def connected(
+def follow_links(
     engine: Engine,
     known: dict[str, Memory],
     *,

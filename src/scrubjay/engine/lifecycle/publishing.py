@@ -38,7 +38,7 @@ def remade(memory: Memory, former: Sequence[Memory]) -> Memory:
     )
 
 
-def cleaned(states: Sequence[Memory]) -> list[Memory]:
+def clean_versions(states: Sequence[Memory]) -> list[Memory]:
     """A memory and its former states, newest first, each without a trace of earlier ones that not all may see."""
     return [remade(state, hidden_from_some(states[place:], state)) for place, state in enumerate(states, 1)]
 

@@ -38,7 +38,7 @@ class Revision:
         return current
 
     def write(self, engine: Engine, tx: Transaction, current: Memory, *, reason: str | None) -> Revised:
-        revised = replace(intake.retitled(current, self.changed), flags=self.flags)
+        revised = replace(intake.retitle(current, self.changed), flags=self.flags)
         if "content" in self.changed:
             revised = replace(revised, auto_tags=auto_tags(revised.text))
         return engine.ledger.revise(tx, current, revised, self.changed, reason=reason, text=self.text)
@@ -49,13 +49,13 @@ class Revision:
             engine.parts.backlog.wake()
 
 
-def prepared(engine: Engine, known: Memory, changed: Mapping[str, Any]) -> Revision:
+def prepare_revision(engine: Engine, known: Memory, changed: Mapping[str, Any]) -> Revision:
     flags = known.flags
     if changed.keys() & {"content", "title", "metadata", "also"}:
-        examined = intake.check_trust(engine, intake.retitled(known, changed))
+        examined = intake.check_trust(engine, intake.retitle(known, changed))
         changed, flags = {name: getattr(examined, name) for name in changed}, examined.flags
     embeds = "content" in changed or changed.get("also", known.also) != known.also
-    text = embedding.embed(engine, intake.retitled(known, changed))[0] if embeds else None
+    text = embedding.embed(engine, intake.retitle(known, changed))[0] if embeds else None
     return Revision(known=known, changed=changed, flags=flags, text=text)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
-from scrubjay.engine.lifecycle.synthesis import fenced
+from scrubjay.engine.lifecycle.synthesis import fence_note
 from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, InvalidInput, Locked, NotFound, SynthesisFailed, Unprocessable
 from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED
@@ -71,7 +71,7 @@ class Tidying:
         """What the configured language model would write for the newest; nothing is changed."""
         model = self._model()
         memories = self._engine.list(UNPHRASED, limit=AT_ONCE).memories
-        return [one for batch in self._batches(memories) for one in self._asked(model, batch)]
+        return [one for batch in self._batches(memories) for one in self._ask_model(model, batch)]
 
     def write(self, progress: Callable[[int, int | None], None]) -> int:
         """Let the configured language model write phrases for all memories that have none; how many got some."""
@@ -81,7 +81,7 @@ class Tidying:
             page = self._engine.list(UNPHRASED, limit=AT_ONCE, cursor=cursor)
             for batch in self._batches(page.memories):
                 progress(met, total)
-                done += sum(self._keep(one) for one in self._asked(model, batch))
+                done += sum(self._keep(one) for one in self._ask_model(model, batch))
                 met += len(batch)
             cursor = page.cursor
             if cursor is None:
@@ -112,7 +112,7 @@ class Tidying:
         fit = [one for one in memories if not one.flags and access.may_change(self._engine.caller, one)]
         yield from (fit[start : start + ASKED] for start in range(0, len(fit), ASKED))
 
-    def _asked(self, model: Callable[[Prompt], str], memories: Sequence[Memory]) -> Iterator[Written]:
+    def _ask_model(self, model: Callable[[Prompt], str], memories: Sequence[Memory]) -> Iterator[Written]:
         lines = phrases_of(model(prompt_for([memory.shown_text for memory in memories])), len(memories))
         yield from (Written(memory=memories[place], also=also) for place, also in lines.items())
 
@@ -129,7 +129,7 @@ class Tidying:
 
 def prompt_for(texts: Sequence[str]) -> Prompt:
     """The same for the same texts, so that an answer given later still belongs to it."""
-    notes = "\n\n".join(f"{number}: {fenced(text[:OPENING])}" for number, text in enumerate(texts, 1))
+    notes = "\n\n".join(f"{number}: {fence_note(text[:OPENING])}" for number, text in enumerate(texts, 1))
     return Prompt(system=SYSTEM, text=notes, max_tokens=MAX_TOKENS)
 
 

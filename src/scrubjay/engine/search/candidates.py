@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
+from scrubjay.engine.trust import was_asked_for
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.words import query_words
 from scrubjay.values.callers import Audience
@@ -57,23 +58,27 @@ class Found(NamedTuple):
         ranked = self.candidates
         return {ranked.memories[row]: float(ranked.chances[row]) for row in ranked.order[start:end]}
 
-    def without_doubtful(self, flagged: Container[str]) -> Found:
+    def without_doubtful(self, flagged: Mapping[str, Memory], query: Query) -> Found:
         """The same without those of these memories that may not be an answer: no count and no page shows them."""
         ranked = self.candidates
         order = [
             row
             for row in ranked.order
-            if ranked.memories[row] not in flagged or ranked.chances[row] >= verdict.BEYOND_DOUBT
+            if (memory := flagged.get(ranked.memories[row])) is None
+            or (ranked.chances[row] >= verdict.BEYOND_DOUBT and was_asked_for(memory, (query.text, *query.also)))
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
     def here_first(self, here: Container[str]) -> Found:
         """The same with the memories of the current space, whose ids are `here`, before others that have no better
         label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
-        ranked = self.candidates
-        labels = {row: [*Verdict].index(verdict.label_of(float(ranked.chances[row]))) for row in ranked.order}
+        ranked, grades = self.candidates, {label: grade for grade, label in enumerate(Verdict)}
         own = [row for row in ranked.order if ranked.memories[row] in here]
         others = [row for row in ranked.order if ranked.memories[row] not in here]
+        if not others:  # as in most stores
+            return self
+        chances = [*map(float, ranked.chances)]
+        labels = {row: grades[verdict.label_of(chances[row])] for row in ranked.order}
         if answers := sum(labels[row] == 0 for row in own):
             others = [row for row in others if labels[row] == 0][:answers]
         order = list[int]()
@@ -143,8 +148,8 @@ def _find(
     found, periods = search.candidates(vector)
     answer = Found(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
-        answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now))
-    if not engine.only and len(found):
+        answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now), query)
+    if not engine.only and len(found) and len(engine.records.spaces.described()) > 1:
         answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:
         return answer
@@ -158,13 +163,13 @@ def _find(
 
 def _flagged_among(
     engine: Engine, found: ranking.Ranked, query: Query, audience: Audience, now: datetime
-) -> frozenset[str]:
-    """Which of the candidates hold a secret or instructions to a model."""
+) -> Mapping[str, Memory]:
+    """Those of the candidates that hold a secret or instructions to a model."""
     flagged, most = replace(query.filter, flag="any"), len(found.memories)
     if not engine.records.list(flagged, audience, now=now, limit=1):  # as in most stores; the ids would take longer
-        return frozenset()
+        return {}
     among = replace(flagged, ids=frozenset(found.memories))
-    return frozenset([memory.id for memory in engine.records.list(among, audience, now=now, limit=most)])
+    return {memory.id: memory for memory in engine.records.list(among, audience, now=now, limit=most)}
 
 
 def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
@@ -187,7 +192,7 @@ def read_page(engine: Engine, found: Found, query: Query, audience: Audience, no
     if query.explain:
         words = reads.matched_words(query.joined, list(known))
         page = ranked.page(query.offset, end)
-        why = {one.memory: ranking.explained(one, query, words.get(one.memory, ())) for one in page}
+        why = {one.memory: ranking.explain_candidate(one, query, words.get(one.memory, ())) for one in page}
     return tuple(
         Hit(
             memory=memory,

@@ -232,7 +232,7 @@ def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
 CURRENT, FRESH = "current", "newer"  # why a memory has a better place than its score; that adds nothing to the score
 
 
-def explained(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
+def explain_candidate(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
     """Why it was found: the words it holds, and those of the question's other wordings that brought any of them."""
     brought = {word.lower() for word in words} - {word.lower() for word in query_words(query.text)}
     own = {wording: {word.lower() for word in query_words(wording)} for wording in query.also}
@@ -278,7 +278,7 @@ def second_look(
     all_scores, at = np.array(found.scores, np.float64), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
     similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
-    lengths, talks = np.asarray(glimpses.length), talks_of(glimpses)
+    lengths, talks = np.asarray(glimpses.length), conversation_ids(glimpses)
     alone = talks == 0
     embedded = ~np.isnan(np.asarray(found.cosines)[at])
     if lengths.max() > LONG:  # the word score has its own way with length
@@ -296,14 +296,15 @@ def second_look(
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if not alone.all():  # who said it
         asked = {word.lower() for word in query_words(question)}
-        begins = [not asked.isdisjoint(words_of(opening)[:1]) for opening in glimpses.opening]
+        firsts = map(WORD.search, glimpses.opening)
+        begins = [first is not None and first[0].lower() in asked for first in firsts]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
     scores = scores + sum(boosts.values())
     if periods:
         boosts["time"] = TIME * (suiting(glimpses, periods) - scores)
         scores += boosts["time"]
     scores = np.minimum(np.maximum(scores, 0.0), 1.0)
-    boosts["conversation"] = drawn_together(scores, talks)
+    boosts["conversation"] = conversation_boost(scores, talks)
     all_scores[at] = scores + boosts["conversation"]
     again = Ranked(
         found.memories,
@@ -370,7 +371,7 @@ def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
     return fits(periods, np.where(np.isnan(since), created, since), until)
 
 
-def talks_of(glimpses: Glimpses) -> Column:
+def conversation_ids(glimpses: Glimpses) -> Column:
     """The conversation of each as a number; 0: none."""
     if isinstance(glimpses.conversation, np.ndarray):
         return glimpses.conversation
@@ -378,7 +379,7 @@ def talks_of(glimpses: Glimpses) -> Column:
     return np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in glimpses.conversation])
 
 
-def drawn_together(scores: Column, talks: Column) -> Column:
+def conversation_boost(scores: Column, talks: Column) -> Column:
     """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
     order = np.lexsort((scores, talks))
     best = scores[order[talks[order].searchsorted(talks, side="right") - 1]]  # the last of each conversation
@@ -537,13 +538,13 @@ def asked_for(question: str) -> Wanted:
 
 def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
     """Whether the newer one, which stands behind, speaks of the same thing and is likely to be the better answer."""
-    if (seen := compared(older, newer, asked)) is None:
+    if (seen := compare_facts(older, newer, asked)) is None:
         return False
     odds = NEWER["bias"] + sum(NEWER[name] * value for name, value in seen.items())
     return odds > 0 and not (on_another_one(older, newer, asked) or on_another_subject(older, newer, asked))
 
 
-def compared(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
+def compare_facts(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
     from scrubjay.text.reading import CORRECTED, NOWADAYS  # not for a search by words
@@ -682,7 +683,7 @@ SHOWN = 4  # decimals; the sum is made of what is shown, so that anybody can add
 def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights: Weights, now: datetime) -> list[Hit]:
     """Memories with what each factor was worth, in the order that the weights make, if they make one."""
     hits = [
-        Hit(memory=memory, score=scores[memory.id], factors=weighed(scores[memory.id], memory, weights, now))
+        Hit(memory=memory, score=scores[memory.id], factors=weigh_memory(scores[memory.id], memory, weights, now))
         for memory in memories
     ]
     if weights.order:
@@ -690,7 +691,7 @@ def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights:
     return hits
 
 
-def weighed(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:
+def weigh_memory(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:
     """The plain weighted sum over what is known of a memory."""
     age_days = max(0.0, (now - memory.created_at).total_seconds() / 86_400)
     similarity = round(score, SHOWN)

@@ -12,12 +12,10 @@ a text without any is a fact. `custom` is only ever chosen by a caller.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache
 from importlib import resources
-from operator import or_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrubjay.errors import EmbeddingError
 from scrubjay.lazy import numpy as np
@@ -112,191 +110,102 @@ WISHES = (
 )
 
 
-DIGIT = "0"  # in `needs`: any word that begins with a digit
-
-
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Something in the grammar that speaks for a category; how loudly, and against which others, is fitted.
-
-    It is looked for where the text holds one of the words that it needs: each match has one of them. `must` is a word,
-    `prefer*` the beginning of one, `*ed` its end; punctuation (`/`) is looked for as it is. A sign that
-    stands at the very beginning (`^`) needs none.
-    """
+    """Something in the grammar that speaks for a category; how loudly, and against which others, is fitted."""
 
     name: str
     category: Category
-    needs: str
     pattern: str  # of lower-case text
 
 
 SIGNS = (
-    Sign("order", Category.INSTRUCTION, "", rf"^(?:always|(?:{ORDERS})(?!\s+\w+\s+(?:is|are|was|has)\b))\b"),
-    Sign("order_later", Category.INSTRUCTION, f"always|{ORDERS}",
+    Sign("order", Category.INSTRUCTION,
+         rf"^(?:always|(?:{ORDERS})(?!\s+\w+\s+(?:is|are|was|has)\b))\b"),
+    Sign("order_later", Category.INSTRUCTION,
          rf"(?:[,;.:]|\bthen|\band)\s+(?:always|{ORDERS})\s+(?!to\b)\w"),
     Sign("duty", Category.INSTRUCTION,
-         "must should shall ought has have allowed forbidden expected require requires need needs",
          r"\b(?:must|should|shall|ought to|ha(?:s|ve) to|not allowed to|forbidden|is expected to|requires?|"
          r"needs? an?)\b"),
-    Sign("condition", Category.INSTRUCTION, "", r"^(?:if|when|whenever|before|after|unless|in|for|to)\b[^,.]*,\s*\w"),
-    Sign("agent", Category.INSTRUCTION, "you your assistant agent me behalf",
+    Sign("condition", Category.INSTRUCTION,
+         r"^(?:if|when|whenever|before|after|unless|in|for|to)\b[^,.]*,\s*\w"),
+    Sign("agent", Category.INSTRUCTION,
          r"\b(?:you|your|the assistant|the agent|me|my behalf)\b"),
     Sign("taste", Category.PREFERENCE,
-         "prefer* favor* favour* like likes dislike dislikes love loves hate hates adore adores enjoy enjoys detest "
-         "detests fond keen fan",
          r"\b(?:prefer\w*|favou?r(?:s|ed|ites?)?|(?:dis)?likes|(?:i|we|they|don't|doesn't|not|really) (?:dis)?like|"
          r"loves?(?! to\b)|hates?|adores?|enjoys?|detests?|fond of|keen on|fan of)\b"),
-    Sign("distaste", Category.PREFERENCE, "stand annoy annoys boring tiring avoids",
+    Sign("distaste", Category.PREFERENCE,
          r"\b(?:can(?:'t|not) stand|annoys?|boring|tiring|avoids)\b"),
-    Sign("choice", Category.PREFERENCE, "rather sooner more better best most over",
+    Sign("choice", Category.PREFERENCE,
          r"\b(?:rather|sooner|more|better|best|most|over)\b.*\b(?:than|to|over|of|with)\b|(?:\bwould|'d) rather\b"),
     Sign("wish", Category.GOAL,
-         "want wants planning hop* plan* intend* aim* aspir* dream* wish* try* striv* seek* looking determined "
-         "resolved decided working going",
          rf"\bwants?\b|\bplanning an?\b|\b(?:{WISHES}) (?:to|for|of|on|towards?)\b"),
-    Sign("would_like", Category.GOAL, "like love save saves saving",
+    Sign("would_like", Category.GOAL,
          r"(?:\bwould|'d) (?:like|love) to\b|\bsav(?:es?|ing) (?:up )?for\b"),
     Sign("target", Category.GOAL,
-         "goal goals aim aims target objective objectives ambition dream plan purpose milestone",
          r"\b(?:goals?|aims?|target|objectives?|ambition|dream|plan|purpose|milestone)\b"
          r"(?: of \w+ \w+)?(?: for [\w ]+)? ?(?:is|are|:|to)"),
-    Sign("deadline", Category.GOAL, "by before within until",
+    Sign("deadline", Category.GOAL,
          r"\b(?:by|before|within|until) (?:the |next |this |early |late )*"
          rf"(?:end|20\d\d|{SEASONS}|year|quarter|\w+ (?:years?|months?))\b"),
-    Sign("some_day", Category.GOAL, "day someday eventually long ultimate ultimately",
+    Sign("some_day", Category.GOAL,
          r"\b(?:some ?day|eventually|long-term|in the long run|one day|ultimate(?:ly)?)\b"),
     Sign("ability", Category.SKILL,
-         "can cannot could able capable know knows how speak speaks understand understands masters mastered plays",
          r"\b(?:can|can't|cannot|could|able to|capable of|knows?|how to|speaks?|understands?|master(?:s|ed)|plays)\b"),
     Sign("level", Category.SKILL,
-         "fluent fluently proficient skill* expert* experience* certifi* qualified trained talented beginner novice "
-         "advanced intermediate familiar comfortable licence license level knowledge strong weak basics inside good",
          r"\b(?:fluent(?:ly)?|proficient|skill\w*|experts?|expertise|experienced?|certifi\w+|qualified|trained|talented|"
          r"beginner|novice|advanced|intermediate|(?:familiar|comfortable) with|licen[cs]e|level|knowledge|strong|weak|"
          r"basics|inside out|good (?:at|with))\b"),
     Sign("kin", Category.RELATIONSHIP,
-         "mother father mum mom dad parent* sister* brother* sibling* son sons daughter* kid kids child* twin* wife "
-         "husband spouse fianc* girlfriend boyfriend ex widow* aunt uncle cousin* nephew* niece* grand* god* step* "
-         "half law laws family",
          rf"\b(?:{KIN})\b"),
     Sign("bond", Category.RELATIONSHIP,
-         "friend* colleague* coworker* worker* boss manager supervisor mentor* assistant neighbo* flatmate* roommate* "
-         "mate* landlord teacher trainer coach doctor dentist lawyer adviser accountant client* partner* contact "
-         "founder* team",
          rf"\b(?:{BONDS})\b"),
     Sign("tie", Category.RELATIONSHIP,
-         "married engaged divorced dating report reports work works live lives look looks share shares each together "
-         "mentors supervises leads relationship",
          r"\b(?:married|engaged|divorced|dating|reports? to|works? (?:under|with|closely)|lives? with|looks? after|"
          r"shares? a|each other|together|mentors|supervises|leads|relationship)\b"),
-    Sign("someones", Category.RELATIONSHIP,  # Emma is my …, Stefan, the user's …, Vera is the … of
-         "my our their his her ' of*",
+    Sign("someones", Category.RELATIONSHIP,
          r"(?:\bis|\bare|^[\w ]+,) (?:an? |like |one of )?"
          r"(?:(?:my|our|their|his|her)\b|(?:the )?\w+'s? \w|the [\w-]+ of)"),
     Sign("when", Category.EVENT,
-         f"yesterday tomorrow tonight today ago last next this {SEASONS} {DAYS} {DIGIT}",
          rf"\b(?:yesterday|tomorrow|tonight|today|ago|(?:last|next|this) (?:night|week|month|year|morning|evening|"
          rf"{SEASONS}|{DAYS})|(?:on|over|at|since) (?:the )?(?:{DAYS}|\d+(?:st|nd|rd|th))|"
          rf"(?:in|since|during) (?:early |late )?(?:{SEASONS}))\b"),
-    Sign("date", Category.EVENT, DIGIT,
+    Sign("date", Category.EVENT,
          rf"\b(?:\d\d?(?:st|nd|rd|th)? (?:{SEASONS})|(?:{SEASONS}) \d\d?|in (?:19|20)\d\d|\d{{4}}-\d\d-\d\d)\b"),
-    Sign("clock", Category.EVENT, f"{DIGIT} noon midnight",
+    Sign("clock", Category.EVENT,
          r"\b(?:\d\d?[:.]\d\d|\d\d? ?(?:am|pm)|at (?:noon|midnight|\d\d?))\b"),
-    Sign("past", Category.EVENT, f"*ed {PAST}",
+    Sign("past", Category.EVENT,
          rf"\b(?:(?!need|speed|feed|seed|embed|hundred|shed)\w{{2,}}ed|{PAST})\b"),
     Sign("occasion", Category.EVENT,
-         "meeting appointment party wedding funeral conference trip flight outage incident anniversary exam place "
-         "happened scheduled",
          r"\b(?:meeting|appointment|party|wedding|funeral|conference|trip|flight|outage|incident|anniversary|exam|"
          r"t(?:akes?|ook) place|happened|scheduled)\b"),
     Sign("now", Category.CONTEXT,
-         "current currently moment present point now presently far still yet being days week quarter sprint middle "
-         "process half paused until left",
          r"\b(?:current(?:ly)?|at (?:the moment|present|this point)|now|presently|so far|still|yet|for the time being|"
          r"these days|this (?:week|quarter|sprint)|in the (?:middle|process) of|half|paused|until|left)\b"),
-    Sign("doing", Category.CONTEXT, "*ing",
+    Sign("doing", Category.CONTEXT,
          r"(?:\b(?:is|are|am|been)|'m|'re) (?:\w+ly |still |only |now )?\w{2,}ing\b"),
-    Sign("whereabouts", Category.CONTEXT, "is are am m re",
+    Sign("whereabouts", Category.CONTEXT,
          r"(?:\b(?:is|are|am)|'m|'re) (?:\w+ )?(?:on|at|in|away|between|out of|under|stuck|busy|short)\b"),
-    Sign("talk", Category.CONTEXT, "conversation discuss* session chat topic background left ticket branch sprint",
+    Sign("talk", Category.CONTEXT,
          r"\b(?:conversation|discuss\w*|session|chat|topic|background|we left off|ticket|branch|sprint)\b"),
     Sign("state", Category.FACT,
-         "is are has have own owns hold holds live lives work works use uses run runs cost costs contain contains "
-         "consist consists support supports belong belongs store stores measure measures weigh weighs expire expires "
-         "named called located built born founded kept written",
          r"\b(?:is|are|has|have|owns?|holds?|lives?|works? (?:as|at|for)|uses?|runs? on|costs?|contains?|consists?|"
          r"supports?|belongs?|stores?|measures?|weighs?|expires?|named|called|located|built|born|founded|kept|written)\b"),
-    Sign("being", Category.FACT, "is are am", r"\b(?:is|are|am) (?:an?|\d[\w.]*|not|\w+ed|\w+ic|\w+ant)\b"),
-    Sign("number", Category.FACT, "", r"\d"),
-    Sign("code", Category.FACT, "` _ ( / py js ts rs go yaml json toml md",
+    Sign("being", Category.FACT,
+         r"\b(?:is|are|am) (?:an?|\d[\w.]*|not|\w+ed|\w+ic|\w+ant)\b"),
+    Sign("number", Category.FACT,
+         r"\d"),
+    Sign("code", Category.FACT,
          r"`|[a-z0-9]_[a-z0-9]|\w\(|https?://|/\w+/|\w\.(?:py|js|ts|rs|go|yaml|json|toml|md)\b"),
-    Sign("label", Category.FACT, "", r"^[\w ]{3,40}: ?\S"),
+    Sign("label", Category.FACT,
+         r"^[\w ]{3,40}: ?\S"),
 )  # fmt: skip
-# Others that a word by itself bears, a text with that word bears as well: nothing around it could speak against it.
-BY_WHAT_FOLLOWS = ("order_later", "taste")
-KNOWN_WORDS = 20_000  # of which is remembered which signs need them
-WORD = re.compile(r"\w+")
-NEED = re.compile(r"\*?\w+\*?|[^\w\s|]")
 
 
 def signs(text: str) -> list[float]:
     """1 for each sign that the beginning of the text bears, in the order of SIGNS, else 0."""
     plain = text[:READ].lower().replace("’", "'").lstrip(" \t\r\n-*•>#\"'`")
-    needed = needs()
-    known = reduce(or_, map(needed.by_word.__getitem__, WORD.findall(plain)), needed.always)
-    for character, bits in needed.characters.items():
-        if character in plain:
-            known |= bits
-    borne = known >> len(SIGNS)
-    return [
-        float(borne >> place & 1 or (known >> place & 1 and find(plain) is not None))  # most are not even looked for
-        for place, find in enumerate(compiled())
-    ]
-
-
-class Needs(NamedTuple):
-    """Signs as bits, by what they need."""
-
-    by_word: ByWord
-    characters: dict[str, int]
-    always: int
-
-
-class ByWord(dict[str, int]):
-    """For each word that was seen the signs that need it, and above them those that it bears by itself."""
-
-    def __init__(self, exact: dict[str, int], beginnings: dict[str, int], endings: dict[str, int]) -> None:
-        self._exact, self._beginnings, self._endings = exact, beginnings, endings
-
-    def __missing__(self, word: str) -> int:
-        bits = self._exact.get(word, 0)
-        for length in range(1, len(word) + 1):
-            bits |= self._beginnings.get(word[:length], 0)
-        for ending, more in self._endings.items():
-            bits |= more if word.endswith(ending) else 0
-        if word[0].isdecimal():
-            bits |= self._exact[DIGIT]
-        for place, find in enumerate(compiled()):
-            if bits >> place & 1 and SIGNS[place].name not in BY_WHAT_FOLLOWS and find(word) is not None:
-                bits |= 1 << len(SIGNS) + place
-        if word.isalpha():  # what may be a code or a number is not kept
-            if len(self) >= KNOWN_WORDS:
-                self.clear()
-            self[word] = bits
-        return bits
-
-
-@cache
-def needs() -> Needs:
-    exact, beginnings, endings, characters, always = Counter[str](), Counter[str](), Counter[str](), Counter[str](), 0
-    for place, sign in enumerate(SIGNS):
-        entries = set(NEED.findall(sign.needs))
-        always |= 0 if entries else 1 << place
-        for entry in entries:
-            whole = exact if entry.isalnum() else characters
-            kind = beginnings if entry.endswith("*") else endings if entry.startswith("*") else whole
-            kind[entry.strip("*")] |= 1 << place
-    return Needs(ByWord(exact, beginnings, endings), characters, always)
+    return [float(find(plain) is not None) for find in compile_signs()]
 
 
 # --- fragments -------------------------------------------------------------------------------------------------------
@@ -334,7 +243,7 @@ def is_fragment(text: str) -> bool:
 
 
 @cache
-def compiled() -> tuple[Callable[[str], re.Match[str] | None], ...]:
+def compile_signs() -> tuple[Callable[[str], re.Match[str] | None], ...]:
     """How each sign is looked for."""  # 9 ms: not before a memory is stored
     return tuple(
         re.compile(sign.pattern).match if sign.pattern.startswith("^") else re.compile(sign.pattern).search

@@ -64,7 +64,7 @@ DOUBT = re.compile(
 
 def enrich(engine: Engine, memory: Memory, new: NewMemory, vector: Vector | None) -> Memory:
     """The memory with what its caller left out."""
-    return _completed(memory, new, category_of(engine, memory, new, vector), auto_tags(memory.text))
+    return _complete(memory, new, category_of(engine, memory, new, vector), auto_tags(memory.text))
 
 
 def enrich_all(
@@ -76,10 +76,10 @@ def enrich_all(
     given = in_turn(zip(memories, news, vectors, strict=True))
     categories = [category_of(engine, memory, new, vector) for memory, new, vector in given]
     tags = [auto_tags(memory.text) for memory in in_turn(memories)]
-    return [_completed(*each) for each in in_turn(zip(memories, news, categories, tags, strict=True))]
+    return [_complete(*each) for each in in_turn(zip(memories, news, categories, tags, strict=True))]
 
 
-def _completed(memory: Memory, new: NewMemory, category: Category, tags: tuple[str, ...]) -> Memory:
+def _complete(memory: Memory, new: NewMemory, category: Category, tags: tuple[str, ...]) -> Memory:
     found = new.importance
     if found is None:
         found = importance(memory.text, category=category, source=memory.source, confidence=memory.confidence)
@@ -238,7 +238,7 @@ def auto_tags(text: str) -> tuple[str, ...]:
     for key in sorted(scores, key=scores.__getitem__, reverse=True):
         parts = frozenset(key)
         if all(2 * len(parts & other) <= min(len(parts), len(other)) for other in chosen.values()):
-            chosen[shown(found[first[key]])] = parts
+            chosen[phrase_text(found[first[key]])] = parts
         if len(chosen) == MOST:
             break
     return tuple(chosen)
@@ -262,13 +262,13 @@ def phrases(text: str) -> list[list[Word]]:
         if gap != " ":
             sentence_starts = sentence_starts or not ENDS.isdisjoint(gap)
             if open_run:
-                found += finished(open_run)
+                found += finish_run(open_run)
                 open_run = []
         word = read(raw, ending, sentence_starts=sentence_starts, inside=bool(open_run))
         if word is not None:
             open_run.append(word)
         if open_run and (word is None or ending):  # "user's dog": what is possessed begins a phrase of its own
-            found += finished(open_run)
+            found += finish_run(open_run)
             open_run = []
         sentence_starts = False
     return found
@@ -279,10 +279,10 @@ def without_addresses(chunk: re.Match[str]) -> str:
     return "." if "://" in chunk[0] or "@" in chunk[0] else chunk[0]
 
 
-def finished(run: list[Word]) -> list[list[Word]]:
+def finish_run(run: list[Word]) -> list[list[Word]]:
     """The phrase of a run, if it has one."""
     run = run[-LONGEST:]
-    while run and (not run[0].has_letters or len(shown(run)) > MAX_PHRASE):
+    while run and (not run[0].has_letters or len(phrase_text(run)) > MAX_PHRASE):
         run = run[1:]  # a number is good for "python 3.12", not on its own
     return [] if not run or (len(run) == 1 and len(run[0].text) < 3 and not run[0].telling) else [run]
 
@@ -350,5 +350,5 @@ def is_unreadable(word: str) -> bool:
     return not word.isascii() and any(low <= letter <= high for letter in word for low, high in UNREADABLE)
 
 
-def shown(phrase: list[Word]) -> str:
+def phrase_text(phrase: list[Word]) -> str:
     return " ".join([word.text for word in phrase])

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
-from scrubjay.engine.holding import locked
+from scrubjay.engine.holding import locked_error
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import intake, names
 from scrubjay.errors import NotFound
@@ -106,7 +106,7 @@ class Ledger:
     def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
         """:raises Locked: if long work holds one of these memories"""
         for held in reads.jobs.held(ids, but=self.holder):
-            raise locked(held)
+            raise locked_error(held)
 
     def add(
         self,
@@ -122,7 +122,7 @@ class Ledger:
         category."""
         tx.spaces.create(memory.space, at=memory.updated_at)
         if memory.kind is not Kind.MEMORY:
-            memory = names.named(tx, memory)
+            memory = names.name_decision(tx, memory)
         memory = replace(memory, **tx.clock.stamp(self.now()))
         change = Change(user=self.caller.user, at=memory.updated_at)
         stored = self._put(tx, memory, text, change, fingerprint=fingerprint, agreed=agreed)
@@ -188,7 +188,7 @@ class Ledger:
         if "content" in fields and memory.verified_at is not None and self.caller.role is not Role.OWNER:
             memory, fields = replace(memory, verified_at=None), (*fields, "verified_at")  # it was said of another text
         if {"access_level", "space"} & set(fields):
-            memory, fields = self._published(tx, memory, fields)
+            memory, fields = self._publish(tx, memory, fields)
         now = max(self.now(), memory.updated_at)  # a clock set back must not make a version older than the last
         updated = now if touched else memory.updated_at
         # Not by `now`: the time that another machine wrote there must not carry our clock along.
@@ -324,7 +324,7 @@ class Ledger:
             tx.clock.observe(link.hlc)  # of two stamps of a link the later one stands
             tx.history.relate(replace(link, state=state, **tx.clock.stamp(self.now())))
 
-    def _published(self, tx: Transaction, memory: Memory, fields: tuple[str, ...]) -> tuple[Memory, tuple[str, ...]]:
+    def _publish(self, tx: Transaction, memory: Memory, fields: tuple[str, ...]) -> tuple[Memory, tuple[str, ...]]:
         """On a path that is free for its new audience; if people see it who did not before, with no trace of what it
         said to others."""
         from scrubjay.engine.lifecycle import publishing

@@ -251,7 +251,7 @@ def new_memory(given: NewMemory | Mapping[str, Any] | str, fields: Mapping[str, 
     if "content" not in named:
         raise InvalidInput(required("content", map(str, named), FIELDS), field="content")
     check_known(named, FIELDS)
-    return NewMemory(**{name: converted(name, value) for name, value in named.items()})
+    return NewMemory(**{name: convert_value(name, value) for name, value in named.items()})
 
 
 def revision(
@@ -275,7 +275,7 @@ def revision(
                 f"The text of a {known.kind} cannot be edited.",
                 hint=f"Store a new {known.kind}{where} instead, in scrubjay or mama; it replaces this one.",
             )
-        changed["content"] = merged(known.content, changed["content"], merge)
+        changed["content"] = merge_texts(known.content, changed["content"], merge)
         if changed["content"] == known.content:
             del changed["content"]
     return changed
@@ -289,7 +289,7 @@ def changes(given: Mapping[str, Any], *, held: bool = False) -> dict[str, Any]:
     if not given:
         raise InvalidInput("No updates were given.", hint="Provide at least one field to update.")
     check_known(given, CHANGEABLE)
-    result = {name: converted(name, value) for name, value in given.items()}
+    result = {name: convert_value(name, value) for name, value in given.items()}
     for name, value in result.items():
         if name in ("content", "title"):
             check_text(value, name, maximum=MAX_CONTENT if name == "content" else MAX_TITLE)
@@ -312,7 +312,7 @@ class Merge(StrEnum):
     PREPEND = "prepend"
 
 
-def merged(old: str, new: str, merge: Merge) -> str:
+def merge_texts(old: str, new: str, merge: Merge) -> str:
     """Joined by one newline, or by nothing where either side already has white space at the joint.
 
     :raises InvalidInput: if the two together are too long
@@ -340,7 +340,7 @@ class TagChange:
         return checked_tags([tag for tag in (*kept, *self.add) if tag.strip() not in gone])
 
 
-def retitled(memory: Memory, changed: Mapping[str, Any]) -> Memory:
+def retitle(memory: Memory, changed: Mapping[str, Any]) -> Memory:
     """A title that was made from the content follows it."""
     made = memory.title == title_of(memory.content)
     title = title_of(changed["content"]) if made and "content" in changed and "title" not in changed else memory.title
@@ -364,7 +364,7 @@ def check_limit(limit: object, offset: object = 0) -> None:
             raise InvalidInput(f"{name} must be a whole number from {least} to {most:,}.", field=name)
 
 
-def converted(name: str, value: Any) -> Any:
+def convert_value(name: str, value: Any) -> Any:
     if name in ENUMS and value is not None:
         try:
             return ENUMS[name](value)

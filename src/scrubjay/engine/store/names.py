@@ -30,7 +30,7 @@ SLUG = 50
 TAIL = 4
 
 
-def named(tx: Transaction, memory: Memory) -> Memory:
+def name_decision(tx: Transaction, memory: Memory) -> Memory:
     """A decision or checkpoint with a name that nothing else has; one that it brings along stays if it is free."""
     if memory.kind is Kind.DECISION:
         return _with_name(memory, _decision_name(tx, memory))

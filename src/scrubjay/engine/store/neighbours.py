@@ -87,7 +87,12 @@ def find_neighbours(
     if not cosines:
         return Neighbours(worth_checking=worth_checking)
     named_alike: dict[str, float] = {}
-    if len(matches) == MOST and memory.kind is Kind.MEMORY and monotonic() < deadline and (names := named(memory.text)):
+    if (
+        len(matches) == MOST
+        and memory.kind is Kind.MEMORY
+        and monotonic() < deadline
+        and (names := names_to_look_for(memory.text))
+    ):
         sharing = reads.match(names, memories_only, audience, now=engine.now(), limit=MOST)
         others = [one.memory for one in sharing if one.memory not in cosines and one.memory != memory.id]
         named_alike = {one: cosine for one, cosine in reads.cosines(vector, others).items() if cosine >= NEAR}
@@ -98,7 +103,7 @@ def find_neighbours(
     return Neighbours(cosines, sketches, judged, named_alike, worth_checking, judged=in_time)
 
 
-def named(text: str) -> str:
+def names_to_look_for(text: str) -> str:
     """The names and identifiers of a text, to look for what else holds them."""
     from scrubjay.text.reading import read
 
@@ -115,7 +120,7 @@ def voter_ids(cosines: Mapping[str, float]) -> list[str]:
 
 def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
     """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
-    named = [_named(engine, tx, name) for name in dict.fromkeys(new.related)]
+    named = [_find_named(engine, tx, name) for name in dict.fromkeys(new.related)]
     given = {one.id for one in named}
     found = [one for one in neighbours.related() if one.id not in given] if new.find_related else []
     for other in named:
@@ -127,7 +132,7 @@ def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory
 
 def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[str]) -> bool:
     """Let these be the memories that it is linked with by its callers' word; whether that changes anything."""
-    named = {other.id: other for other in (_named(engine, tx, name) for name in dict.fromkeys(related))}
+    named = {other.id: other for other in (_find_named(engine, tx, name) for name in dict.fromkeys(related))}
     links = tx.history.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
     there = {link.target: link for link in links if link.source == memory.id and link.given and link.stands}
     for gone in there.keys() - named.keys():
@@ -137,7 +142,7 @@ def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[st
     return there.keys() != named.keys()
 
 
-def _named(engine: Engine, tx: Transaction, id: str) -> Memory:
+def _find_named(engine: Engine, tx: Transaction, id: str) -> Memory:
     try:
         return engine.ledger.seen(tx, id)
     except NotFound:

@@ -30,7 +30,7 @@ class Host:
         self._peer = peer
 
     def greeting(self) -> wire.Greeting:
-        spaces = tuple(name for name in self._peer.spaces() if access.granted(self._engine.caller, name))
+        spaces = tuple(name for name in self._peer.spaces() if access.is_granted(self._engine.caller, name))
         return wire.Greeting(
             origin=self._peer.origin,
             model=self._peer.model(),

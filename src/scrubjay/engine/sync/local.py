@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
 from scrubjay.engine.archive.archives import is_away, with_text
-from scrubjay.engine.archive.packing import Kept, packed, read_archive
-from scrubjay.engine.holding import locked
+from scrubjay.engine.archive.packing import Kept, pack, read_archive
+from scrubjay.engine.holding import locked_error
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
 from scrubjay.engine.store import intake, names
 from scrubjay.engine.store.models import models_of
-from scrubjay.engine.sync.merge import Joined, Winner, differing, includes, joined
+from scrubjay.engine.sync.merge import Joined, Winner, differing, includes, join_replicas
 from scrubjay.engine.sync.peer import Changes, Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, ClockAhead
 from scrubjay.stores.promises.memories import OWN_MODEL, Change, Reads, Store, Transaction, clock_at
@@ -202,10 +202,10 @@ class StorePeer(Peer):
         carried: bool,
         away: Away | None,
     ) -> Taken:
-        outcome = joined(current, incoming, options.policy, latest=self._latest)
+        outcome = join_replicas(current, incoming, options.policy, latest=self._latest)
         change = None
         if outcome.state is not None:
-            state = self._stamped(tx, outcome.state) if outcome.stamped_anew else outcome.state
+            state = self._stamp(tx, outcome.state) if outcome.stamped_anew else outcome.state
             state = self._on_a_free_path(tx, state)
             self._check_free(tx, memory=state.memory.id)
             if away is not None and not state.erased and not _same_stamp(current, state):
@@ -233,7 +233,7 @@ class StorePeer(Peer):
         if state.archive is None or state.erased or name in tx.archives.get([name]):
             return
         [memory] = tx.get([name], access.EVERYTHING)
-        data = packed(Kept(memory=memory, versions=tuple(tx.history.versions(name))), Tier.COLD)
+        data = pack(Kept(memory=memory, versions=tuple(tx.history.versions(name))), Tier.COLD)
         archive = Archive(
             id=state.archive, tier=Tier.COLD, at=now, size=len(data), checksum=sha256(data).digest(), packed=data
         )
@@ -242,9 +242,9 @@ class StorePeer(Peer):
     def _check_free(self, tx: Transaction, memory: str) -> None:
         """:raises Locked: while long work holds it: the next run brings it"""
         for held in tx.jobs.held([memory]):
-            raise locked(held)
+            raise locked_error(held)
 
-    def _stamped(self, tx: Transaction, state: Replica) -> Replica:
+    def _stamp(self, tx: Transaction, state: Replica) -> Replica:
         """As a change that this store makes."""
         self._observe(tx, state)
         now = self.now()
@@ -291,12 +291,12 @@ class StorePeer(Peer):
         if holder is None:
             return state
         if (holder.created_at, holder.id) < (memory.created_at, memory.id):
-            return self._moved(tx, state)
+            return self._move_path(tx, state)
         [replica] = tx.sync.replicas([holder.id], access.EVERYTHING)
-        self._write(tx, replica, self._moved(tx, replica), carried=False)
+        self._write(tx, replica, self._move_path(tx, replica), carried=False)
         return state
 
-    def _moved(self, tx: Transaction, state: Replica) -> Replica:
+    def _move_path(self, tx: Transaction, state: Replica) -> Replica:
         """On a path of its own; a checkpoint, whose path is its number, gets the next number."""
         memory, aliases = state.memory, state.aliases
         path = f"{memory.path}-{memory.id[-6:]}"
@@ -307,7 +307,7 @@ class StorePeer(Peer):
             aliases = tuple(one for one in (*aliases, names.alias_of(memory)) if one is not None and one != former)
         seen = {**state.seen, memory.origin: max(state.seen.get(memory.origin, 0), memory.hlc)}
         memory = replace(memory, path=path, version=memory.version + 1)
-        return self._stamped(tx, replace(state, memory=memory, seen=seen, aliases=aliases))
+        return self._stamp(tx, replace(state, memory=memory, seen=seen, aliases=aliases))
 
     def _write(self, tx: Transaction, current: Replica | None, state: Replica, *, carried: bool) -> None:
         memory = state.memory

@@ -67,7 +67,7 @@ def differing(one: Memory, other: Memory) -> tuple[str, ...]:
     return tuple(name for name in CONTENT if getattr(one, name) != getattr(other, name))
 
 
-def joined(current: Replica | None, incoming: Replica, policy: Policy, *, latest: int = MAX_CLOCK) -> Joined:
+def join_replicas(current: Replica | None, incoming: Replica, policy: Policy, *, latest: int = MAX_CLOCK) -> Joined:
     """What a store that has `current` makes of another's `incoming`. A stamp behind `latest` is from the future."""
     if current is None:
         return Joined(state=incoming, winner=Winner.INCOMING)
@@ -75,15 +75,15 @@ def joined(current: Replica | None, incoming: Replica, policy: Policy, *, latest
     apart = not includes(ours, theirs) and not includes(theirs, ours)
     final = Erased.FINAL in (ours.erased, theirs.erased)
     if apart and not final and differing(current.memory, incoming.memory):
-        return _decided(current, incoming, policy, latest)
+        return _decide(current, incoming, policy, latest)
     same = (ours.hlc, ours.origin) == (theirs.hlc, theirs.origin)
     takes = _rank(theirs) > _rank(ours) if apart or final or same else includes(theirs, ours)
     winner, loser = (incoming, current) if takes else (current, incoming)
     lost = final and loser.erased is not Erased.FINAL and not includes(winner.stamp, loser.stamp)
-    return _kept(current, winner, loser, conflict=lost)
+    return _keep_winner(current, winner, loser, conflict=lost)
 
 
-def merged(newer: Memory, older: Memory) -> Memory:
+def merge_memories(newer: Memory, older: Memory) -> Memory:
     """The newer one with what the older one had beside it: tags, phrases and metadata of both, the higher count of
     reads."""
     return replace(
@@ -101,21 +101,23 @@ def _rank(stamp: Stamp) -> tuple[bool, int, str, bool]:
     return (stamp.erased is Erased.FINAL, stamp.hlc, stamp.origin, bool(stamp.erased))
 
 
-def _kept(current: Replica, winner: Replica, loser: Replica, *, conflict: bool) -> Joined:
+def _keep_winner(current: Replica, winner: Replica, loser: Replica, *, conflict: bool) -> Joined:
     """The winner with its own stamp, knowing of the other."""
     same = (winner.memory.hlc, winner.memory.origin) == (loser.memory.hlc, loser.memory.origin)
     differ = {*differing(winner.memory, loser.memory)}
     rephrased = "also" in differ and differ <= PHRASES  # which makes no version, here as where it was done
     version = max(winner.memory.version, loser.memory.version + (0 if same or rephrased else 1))
     aliases = () if winner.erased else tuple(sorted({*winner.aliases, *loser.aliases}))
-    state = replace(winner, memory=replace(winner.memory, version=version), seen=_seen(winner, loser), aliases=aliases)
+    state = replace(
+        winner, memory=replace(winner.memory, version=version), seen=_changes_seen(winner, loser), aliases=aliases
+    )
     side = Winner.CURRENT if winner is current else Winner.INCOMING
     if state.stamp == current.stamp:
         return Joined(conflict=conflict, winner=side)
     return Joined(state=state, conflict=conflict, winner=side)
 
 
-def _decided(current: Replica, incoming: Replica, policy: Policy, latest: int) -> Joined:
+def _decide(current: Replica, incoming: Replica, policy: Policy, latest: int) -> Joined:
     if policy is Policy.MANUAL:
         return Joined(conflict=True, winner=Winner.NONE)
     newer, older = sorted((incoming, current), key=lambda one: _rank(one.stamp), reverse=True)
@@ -125,11 +127,11 @@ def _decided(current: Replica, incoming: Replica, policy: Policy, latest: int) -
     # Of an erased one nothing is left to merge.
     newest = policy is Policy.NEWEST or (policy is Policy.MERGE and (newer.erased or older.erased))
     if newest and not doubted:
-        return _kept(current, newer, older, conflict=True)
+        return _keep_winner(current, newer, older, conflict=True)
     if newest:
         memory, base, winner = newer.memory, newer, Winner.CURRENT if newer is current else Winner.INCOMING
     elif policy is Policy.MERGE:
-        memory, base, winner = merged(newer.memory, older.memory), newer, Winner.BOTH
+        memory, base, winner = merge_memories(newer.memory, older.memory), newer, Winner.BOTH
     elif policy is Policy.INCOMING:
         memory, base, winner = incoming.memory, incoming, Winner.INCOMING
     else:
@@ -143,13 +145,13 @@ def _decided(current: Replica, incoming: Replica, policy: Policy, latest: int) -
     state = replace(
         base,
         memory=memory,
-        seen=_seen(current, incoming, with_own=True),
+        seen=_changes_seen(current, incoming, with_own=True),
         aliases=() if base.erased else tuple(sorted({*current.aliases, *incoming.aliases})),
     )
     return Joined(state=state, stamped_anew=True, conflict=True, winner=winner)
 
 
-def _seen(winner: Replica, loser: Replica, *, with_own: bool = False) -> Mapping[str, int]:
+def _changes_seen(winner: Replica, loser: Replica, *, with_own: bool = False) -> Mapping[str, int]:
     """All changes that went into either; the winner's own is said by its stamp unless it gets another."""
     seen: dict[str, int] = {}
     own = ((one.memory.origin, one.memory.hlc) for one in (winner, loser))

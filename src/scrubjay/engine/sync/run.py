@@ -202,7 +202,7 @@ class Syncing:
             spaces=None if spaces is None else tuple(intake.check_space(space) for space in spaces),
             added_at=self.engine.now(),
         )
-        with self._opened(endpoint, create=True) as peer:
+        with self._open_peer(endpoint, create=True) as peer:
             self._check_other(peer, endpoint.name)
         with self._records.writing() as tx:
             tx.sync.put_endpoint(endpoint)
@@ -237,7 +237,7 @@ class Syncing:
         if self.engine.caller.spaces is None:
             return True
         states = [codec.read(Replica, told) for told in (conflict.ours, conflict.theirs) if told is not None]
-        return bool(states) and all(access.granted(self.engine.caller, state.memory.space) for state in states)
+        return bool(states) and all(access.is_granted(self.engine.caller, state.memory.space) for state in states)
 
     def resolve(self, number: int, keep: Keep | str) -> Memory | None:
         """Decide a conflict that waits; the next run tells the other side. None if the memory is erased meanwhile.
@@ -301,17 +301,17 @@ class Syncing:
         if (kept := self.engine.earlier_result(Synced)) is not None:
             return kept
         with self._alone(asked):
-            if not asked.dry_run and any(self._is_at_hand(job) for job in self._unfinished()):
+            if not asked.dry_run and any(self._is_at_hand(job) for job in self._unfinished_jobs()):
                 raise Locked(RUNNING, hint=LATER)
-            return self._done(asked)
+            return self._finish(asked)
 
     def run_job(self, request: SyncRequest) -> Synced:
         """The same for a job, which had its turn promised: it waits for a run that it meets."""
         self.check(request)
         with self._alone(request, patient=True):
-            return self._done(request)
+            return self._finish(request)
 
-    def _done(self, asked: SyncRequest) -> Synced:
+    def _finish(self, asked: SyncRequest) -> Synced:
         Repairs(self.engine).run()  # before others are told
         self._decide(asked)
         with self._both(asked) as (source, destination):
@@ -325,7 +325,7 @@ class Syncing:
                 ) from error
         self.engine.write_files(patient=True)
         if synced.waiting and not asked.dry_run:
-            raise undecided(synced, self.conflicts())
+            raise describe_undecided(synced, self.conflicts())
         return self.engine.transact(Synced, lambda _tx: synced)
 
     def _decide(self, request: SyncRequest) -> None:
@@ -350,11 +350,11 @@ class Syncing:
         if (kept := self.engine.earlier_result(Job)) is not None:
             return self.engine.jobs.get(kept.id)
         with self._alone(request):
-            if self._unfinished():
+            if self._unfinished_jobs():
                 raise Locked(RUNNING, hint=LATER)
             return self.engine.jobs.start(KIND, codec.plain(request), prefix=KIND)
 
-    def _unfinished(self) -> Sequence[Job]:
+    def _unfinished_jobs(self) -> Sequence[Job]:
         return [job for job in self._records.jobs.list(unfinished=True) if job.kind == KIND]
 
     def _is_at_hand(self, job: Job) -> bool:
@@ -411,12 +411,12 @@ class Syncing:
         if name == LOCAL:
             yield self._local()
             return
-        with self._opened(self.endpoint(name), create=False) as peer:
+        with self._open_peer(self.endpoint(name), create=False) as peer:
             self._check_other(peer, name)
             yield peer
 
     @contextmanager
-    def _opened(self, endpoint: Endpoint, *, create: bool) -> Iterator[Peer]:
+    def _open_peer(self, endpoint: Endpoint, *, create: bool) -> Iterator[Peer]:
         connect = self.engine.parts.connect
         if connect is None:
             raise EndpointUnreachable("This engine is not configured to reach other stores.")
@@ -539,7 +539,7 @@ class Run:
             if listener.sealed(space):
                 continue
             everything = self._request.type is SyncType.FULL
-            after = Heard() if everything else self._heard(speaker, listener, space)
+            after = Heard() if everything else self._find_place(speaker, listener, space)
             more = True
             while more:
                 changes = speaker.changes(space, after, limit=STRETCH)
@@ -553,7 +553,7 @@ class Run:
                             tx.sync.hear(speaker.origin, listener.origin, space, changes.heard)
                 after, more = changes.heard, changes.more
 
-    def _heard(self, speaker: Peer, listener: Peer, space: str) -> Heard:
+    def _find_place(self, speaker: Peer, listener: Peer, space: str) -> Heard:
         """Where to go on; from the beginning if the listener was put back from a copy, and has lost what it heard."""
         back = self._records.sync.heard(listener.origin, speaker.origin, space)
         if back.number and listener.changes(space, back, limit=1).restarted:
@@ -563,12 +563,12 @@ class Run:
         return self._records.sync.heard(speaker.origin, listener.origin, space)
 
     def _spaces(self, speaker: Peer) -> Sequence[str]:
-        return [name for name in speaker.spaces() if self._admitted(name)]
+        return [name for name in speaker.spaces() if self._is_admitted(name)]
 
-    def _admitted(self, space: str) -> bool:
+    def _is_admitted(self, space: str) -> bool:
         chosen = all(one.spaces is None or space in one.spaces for one in self._endpoints)
         taken = self._source.admits(space) and self._destination.admits(space)
-        return chosen and taken and access.granted(self._engine.caller, space)
+        return chosen and taken and access.is_granted(self._engine.caller, space)
 
     def _carry(self, ids: Sequence[str], speaker: Peer, listener: Peer) -> None:
         """Send those of the memories, and of their links, that the listener has in another state."""
@@ -589,7 +589,7 @@ class Run:
             self._engine.progress(len(self._checked), None, "memories compared")
 
     def _admits(self, memory: Memory, listener: Peer) -> bool:
-        admitted = self._admitted(memory.space) and not listener.sealed(memory.space)
+        admitted = self._is_admitted(memory.space) and not listener.sealed(memory.space)
         return admitted and self._request.filter.admits(memory)
 
     def _news(self, theirs: Sequence[Link], ours: Sequence[Link]) -> tuple[Link, ...]:
@@ -664,7 +664,7 @@ def in_background(engine: Engine, arguments: Mapping[str, Any], handle: Handle) 
     return result
 
 
-def undecided(synced: Synced, open: Sequence[SyncConflict]) -> Undecided:
+def describe_undecided(synced: Synced, open: Sequence[SyncConflict]) -> Undecided:
     count = len(synced.waiting)
     told = {one.memory: sides_of(one, synced.request) for one in open}
     return Undecided(

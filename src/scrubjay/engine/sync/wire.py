@@ -48,23 +48,23 @@ class Greeting:
     mark: str | None = None  # by which a store recognises itself
 
 
-def written(parcel: SyncBatch) -> Body:
-    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flattened, parcel.replicas))))
+def write_value(parcel: SyncBatch) -> Body:
+    body: Body = codec.plain(replace(parcel, replicas=tuple(map(_flatten, parcel.replicas))))
     return body
 
 
 def read(body: Mapping[str, Any]) -> SyncBatch:
     """:raises InvalidInput: for what no store of ours would hold"""
-    parcel = built(SyncBatch, body)
+    parcel = build_value(SyncBatch, body)
     replicas = tuple(
-        replace(checked(one), vectors=vectors_of(one), further=_further_of(one)) for one in parcel.replicas
+        replace(check_replica(one), vectors=vectors_of(one), further=_further_of(one)) for one in parcel.replicas
     )
     for name in parcel.spaces:
         intake.check_space(name)
     return replace(parcel, replicas=replicas, links=tuple(map(checked_link, parcel.links)))
 
 
-def built(kind: type[Value], body: Any) -> Value:
+def build_value(kind: type[Value], body: Any) -> Value:
     """A value from JSON of the right shape, whose times may still be none.
 
     :raises InvalidInput: if one is
@@ -77,7 +77,7 @@ def built(kind: type[Value], body: Any) -> Value:
 
 def size_of(item: Replica | Link) -> int:
     """Bytes on the way, a little more rather than less."""
-    flat = _flattened(item) if isinstance(item, Replica) else item
+    flat = _flatten(item) if isinstance(item, Replica) else item
     return len(codec.written(flat).encode()) + 1
 
 
@@ -99,7 +99,7 @@ def batches(items: Iterable[Item], size: Callable[[Item], int], limit: int = BYT
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def checked(replica: Replica) -> Replica:
+def check_replica(replica: Replica) -> Replica:
     """:raises InvalidInput: naming the field that no memory of ours has like that"""
     memory = replica.memory
     intake.check_id(memory.id)
@@ -158,7 +158,7 @@ def _check_times(memory: Memory) -> None:
 # --- vectors ---------------------------------------------------------------------------------------------------------
 
 
-def _flattened(replica: Replica) -> Replica:
+def _flatten(replica: Replica) -> Replica:
     further = {model: _as_texts(vectors) for model, vectors in replica.further.items()}
     return replace(replica, vectors=_as_texts(replica.vectors), further=further)
 

@@ -70,7 +70,7 @@ class Repairs:
             away = [] if known.content else [one.memory for one in self._engine.cold_storage.history(known)]
         except (ArchiveDamaged, ArchiveUnavailable):
             return False  # its text cannot be read, so new tags cannot be made; nor can anyone see it
-        clean = publishing.cleaned([complete, *former, *away])[: len(former) + 1]
+        clean = publishing.clean_versions([complete, *former, *away])[: len(former) + 1]
         if clean == [complete, *former]:
             return False
         with self._records.writing() as tx:

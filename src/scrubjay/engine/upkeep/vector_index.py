@@ -41,12 +41,12 @@ class Indexer:
             if progress:
                 progress(steps, None)
 
-        if not self._store.needs_tending() or not self._leased():
+        if not self._store.needs_tending() or not self._lease():
             return
         steps = 0
         tell(steps)
         try:
-            while not self._closing.is_set() and self._store.tend() and self._leased():
+            while not self._closing.is_set() and self._store.tend() and self._lease():
                 steps += 1
                 tell(steps)
                 self._closing.wait(BREATH_SECONDS)
@@ -58,7 +58,7 @@ class Indexer:
         if self._thread is not None:
             self._thread.join(timeout=CLOSING_SECONDS)
 
-    def _leased(self) -> bool:
+    def _lease(self) -> bool:
         return self._store.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS)
 
     def _run(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scrubjay.clients.catalogue import CLIENTS, USER
-from scrubjay.clients.install import wanted
+from scrubjay.clients.install import find_wanted
 from scrubjay.clients.launch import NAME, command, home_arguments
 from scrubjay.settings import Settings
 
@@ -15,7 +15,7 @@ KEY_HEADER = {"X-API-Key": "YOUR_KEY"}
 
 
 def claude_code_stdio(settings: Settings) -> str:
-    want = wanted(CLIENTS["claude-code"], settings, scope=USER, folder=Path.cwd(), space=None)
+    want = find_wanted(CLIENTS["claude-code"], settings, scope=USER, folder=Path.cwd(), space=None)
     return " ".join(["claude mcp add", NAME, "--", *map(quoted, [want.command, *want.arguments])])
 
 

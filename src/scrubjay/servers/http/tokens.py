@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine.callers import REFUSED
 from scrubjay.errors import InvalidInput, Unauthenticated
 from scrubjay.lazy import jwt
-from scrubjay.machine.paths import expanded
+from scrubjay.machine.paths import expand_home
 
 if TYPE_CHECKING:
     from jwt import PyJWK, PyJWKClient, PyJWKSet
@@ -36,7 +36,7 @@ class Tokens:
         if keys.startswith("https://"):
             self._client = jwt.PyJWKClient(keys, timeout=FETCH_SECONDS)
         else:
-            self._set = read_keys(expanded(keys, field="token_keys"))
+            self._set = read_keys(expand_home(keys, field="token_keys"))
 
     def subject(self, token: str) -> str:
         """Who a token is for.
