@@ -319,7 +319,7 @@ class Callers:
         places.update(*(one.spaces or () for one in reads.callers.credentials() if plain_name(one.user) == known))
         if known == LOCAL_USER or not places <= own:
             raise Forbidden(
-                f"{user} is, or reads like, a user of other spaces: only an owner of every space can make keys in that name.",
+                f"{user} reads like a user of other spaces: only an owner of every space can make keys in that name.",
                 hint="Choose another name, or ask that owner.",
             )
 
