@@ -90,6 +90,6 @@ def copy(con: apsw.Connection, embedder: Embedder, by: int, first: int, last: in
     con.execute("UPDATE spaces SET events = ?", (by + last,))
     texts = con.execute("SELECT seq, content FROM memories WHERE seq BETWEEN :by + :first AND :by + :last", values)
     con.executemany(
-        "INSERT INTO vectors (memory, part, vector) VALUES (?, 0, ?)",
+        "INSERT INTO vectors (memory, part, model, vector) VALUES (?, 0, '', ?)",
         [(seq, to_blob(embedder.embed_query(text))) for seq, text in texts.fetchall()],
     )

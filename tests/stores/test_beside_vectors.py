@@ -1,4 +1,4 @@
-"""What is kept in memory beside the vectors is what the rows say, whoever has changed them."""
+"""What is found by vectors in memory or in a table is what is found in the file, whoever has changed it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.stores.sqlite import postings
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import large, vec1
+from scrubjay.stores.sqlite.vectors import index, vec1
 from scrubjay.stores.sqlite.vectors.blobs import to_floats
-from scrubjay.stores.sqlite.vectors.exact import ExactIndex
-from scrubjay.stores.sqlite.vectors.large import Vec1Index
+from scrubjay.stores.sqlite.vectors.index import VectorIndex
 from scrubjay.stores.sqlite.vectors.vec1 import Plan
 from scrubjay.text import words
 from scrubjay.values.callers import Audience, Scope, Sight
@@ -89,7 +86,7 @@ FILTERS = (
 
 def indexed(path: Path, few: int) -> SqliteStore:
     """A store whose vectors are in a table of vec1 from the first one on."""
-    store = SqliteStore(path, index=Vec1Index(few=few), index_from=2**40)
+    store = SqliteStore(path, index=VectorIndex(few=few), index_from=2**40)
     dimension = HashingEmbedder().dimension
     directions = np.random.default_rng(1).standard_normal((1_000, dimension)).astype(np.float32)
     model = vec1.trained([to_floats(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))
@@ -102,9 +99,9 @@ def indexed(path: Path, few: int) -> SqliteStore:
 
 
 OPENED = {
-    "all are cached": SqliteStore,
-    "some are, of a large store": partial(indexed, few=0),
-    "some are, of a large store with small scopes": partial(indexed, few=10_000),
+    "all are held": SqliteStore,
+    "in the table of a large store": partial(indexed, few=0),
+    "in the table of a large store with small scopes": partial(indexed, few=10_000),
 }
 
 
@@ -112,8 +109,7 @@ OPENED = {
 def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(large, "RECENT_ROWS", 150)  # so that there are too many now and then …
-    monkeypatch.setattr(large, "CANDIDATES", 10_000)  # … and that none is missed for its code
+    monkeypatch.setattr(index, "CANDIDATES", 10_000)  # none is missed for its code
     if "large" in kind:
         made_large(monkeypatch)
     path = tmp_path / "memories.db"
@@ -134,9 +130,10 @@ def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_p
 
 def made_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let words be weighed as in a large store."""
-    for module in (sqlite_words, postings, words):
+    for module in (sqlite_words, words):
         monkeypatch.setattr(module, "SMALL_ROWS", 1)
-    monkeypatch.setattr(sqlite_words, "COMMON_FROM_ROWS", 1)
+    for module in (sqlite_words, index):
+        monkeypatch.setattr(module, "MANY", 1)
 
 
 def agrees(store: SqliteStore, number: int) -> bool:
@@ -144,23 +141,19 @@ def agrees(store: SqliteStore, number: int) -> bool:
     chance = random.Random(number)
     question = " ".join(chance.sample(["harbour", "cello", "Anna", "tea", "snow"], 2))
     asked = {"now": utc_now(), "limit": chance.choice((1, 5, 40))}
-    arguments = (question, HashingEmbedder().embed_query(question), chance.choice(FILTERS), EVERYTHING)
+    arguments = (
+        question,
+        HashingEmbedder().embed_query(question),
+        chance.choice(FILTERS),
+        chance.choice((EVERYTHING, MEMBER)),
+    )
     before = change_of(store)
     quick = store.candidates(*arguments, **asked)
-    glimpses = store.glimpses(quick.memories)
-    audience = chance.choice((EVERYTHING, MEMBER))
-    sketches = store.sketches(quick.memories, audience)
-    given, cosines = store.vectors(quick.memories), store.cosines(arguments[1], quick.memories)
+    cosines = store.cosines(arguments[1], quick.memories)
     near = store.nearest(*arguments[1:], **asked)
-    by_words = store.match(question, *arguments[2:], **asked)
-    with nothing_cached(store):
-        slow, rows = Reads.candidates(store, *arguments, **asked), SqliteReads.glimpses(store, quick.memories)
-        first_parts, compared = (
-            SqliteReads.vectors(store, quick.memories),
-            SqliteReads.cosines(store, *arguments[1:2], quick.memories),
-        )
-        matched = SqliteReads.match(store, question, *arguments[2:], **asked)
-        sketched = SqliteReads.sketches(store, quick.memories, audience)
+    with nothing_held(store):
+        slow = Reads.candidates(store, *arguments, **asked)
+        compared = store.cosines(arguments[1], quick.memories)
     if change_of(store) != before:
         return False
     agrees.largest = max(agrees.largest, len(quick.memories))
@@ -168,22 +161,15 @@ def agrees(store: SqliteStore, number: int) -> bool:
     assert (quick.near, [*quick.by_words]) == (slow.near, [*slow.by_words])
     for ours, theirs in ((quick.word_scores, slow.word_scores), (quick.cosines, slow.cosines)):
         assert all(close(one, other) for one, other in zip(ours, theirs, strict=True))
-    assert by_name(glimpses) == by_name(rows)
-    assert {one: vector.tolist() for one, vector in given.items()} == {
-        one: vector.tolist() for one, vector in first_parts.items()
-    }
     assert cosines.keys() == compared.keys()
     assert all(close(cosines[one], compared[one]) for one in cosines)
-    assert by_words == matched
-    assert sketches == sketched
     assert [match.memory for match in near] == [*quick.memories[: quick.near]]
     return True
 
 
 @contextmanager
-def nothing_cached(store: SqliteStore) -> Iterator[None]:
-    """On the same connection, which remembers how common words are."""
-    indexes, store._indexes = store._indexes, {None: ExactIndex(cached_rows=0)}
+def nothing_held(store: SqliteStore) -> Iterator[None]:
+    indexes, store._indexes = store._indexes, {None: VectorIndex(held_rows=0, tables=False)}
     yield
     store._indexes = indexes
 
@@ -193,11 +179,6 @@ agrees.largest = 0  # type: ignore[attr-defined]
 
 def close(one: float, other: float) -> bool:
     return math.isclose(one, other, abs_tol=1e-6) or (math.isnan(one) and math.isnan(other))
-
-
-def by_name(glimpses):  # type: ignore[no-untyped-def]
-    rows = {name: row for name, *row in zip(*glimpses, strict=True)}
-    return {name: (*row[:3], row[3] or None, *row[4:]) for name, row in rows.items()}
 
 
 def change_of(store: SqliteStore) -> int:

@@ -167,8 +167,7 @@ def failures_in(
 
 def locked(store: SqliteStore) -> bool:
     index: Any = store._index(None)
-    locks = (store._postings_at_hand()._lock, index._exact._lock, index._recent._lock, index.scopes._lock)
-    return any(lock.locked() for lock in locks)
+    return bool(index._lock.locked())
 
 
 @pytest.mark.parametrize("filter", [Filter(), Filter(min_importance=0.2)])
@@ -196,7 +195,6 @@ def test_a_reader_of_an_older_snapshot_is_answered_from_it_and_spoils_nothing(
             assert in_a_thread(lambda: answer(store, QUESTION, filter)) == after
 
 
-def age(store: SqliteStore) -> tuple[int, int, int]:
+def age(store: SqliteStore) -> int:
     index: Any = store._index(None)
-    postings = store._postings_at_hand()
-    return postings._version, postings._lengths._version, index._exact._cache.change
+    return int(index._held.change)

@@ -644,7 +644,7 @@ def test_a_statement_is_planned_once_whatever_values_it_is_given(store: SqliteSt
 def test_numpy_is_not_needed_to_open_store_and_search_by_words(path: Path) -> None:
     code = CHILD + (
         "store = SqliteStore(path); put(store, 'a')\n"
-        "from scrubjay.values.memory import Audience, Filter, Scope, Sight\n"
+        "from scrubjay.values.callers import Audience, Scope, Sight; from scrubjay.values.search import Filter\n"
         "store.match('text', Filter(), Audience('x', (Scope(None, Sight.ALL),)), now=NOW, limit=5)\n"
         "store.close(); say(str('numpy' in sys.modules))"
     )
@@ -656,7 +656,7 @@ def test_no_search_imports_the_masked_arrays_of_numpy(path: Path) -> None:
     """10 ms of every server, for the first search after a change."""
     code = CHILD + (
         "import numpy as np\n"
-        "from scrubjay.values.memory import Audience, Filter, Scope, Sight\n"
+        "from scrubjay.values.callers import Audience, Scope, Sight; from scrubjay.values.search import Filter\n"
         "store, everyone = SqliteStore(path), Audience('x', (Scope(None, Sight.ALL),))\n"
         "for name in 'abc':\n"
         "    put(store, name, (np.ones(3, np.float32),))\n"

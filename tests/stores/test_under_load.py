@@ -12,16 +12,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
-from scrubjay.embedders.base import Vector
 from scrubjay.stores.promises.memories import Store
-from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.exact import VectorIndex, scan
-from scrubjay.stores.sqlite.vectors.near import Near
+from scrubjay.stores.sqlite.vectors.index import VectorIndex
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory
@@ -40,18 +35,11 @@ FILTERS = (Filter(), Filter(min_importance=0.5), Filter(user_id="local"))
 Answer = tuple[list[tuple[str, float]], list[tuple[str, float]]]
 
 
-class Scan(VectorIndex):
-    def nearest(self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int) -> Near:
-        return scan(con, vector, restriction, limit)
-
-
 class Uncached(SqliteStore):
-    """Reads vectors from the file, and lets FTS5 weigh words."""
-
-    _postings_at_hand: Any = None
+    """Reads vectors from the file."""
 
     def __init__(self, path: Path | str) -> None:
-        super().__init__(path, index=Scan(), timeout_seconds=SECONDS)
+        super().__init__(path, index=VectorIndex(held_rows=0, tables=False), timeout_seconds=SECONDS)
 
 
 def opened(place: str, *, cached: bool) -> Store:
@@ -111,7 +99,6 @@ def test_every_answer_under_readers_and_writers_equals_an_uncached_one(
 
 def run(place: str, number: int, results: Any) -> None:
     """One process."""
-    sqlite_words.STEADY = 2**62  # nothing is remembered that is nearly right only
     until, permits = time.monotonic() + SECONDS, threading.Semaphore(0)
     asked: list[int] = []
     compared: list[int] = []

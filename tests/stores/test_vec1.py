@@ -24,16 +24,13 @@ from scrubjay.errors import Conflict
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import restricted
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import cache as vector_cache
-from scrubjay.stores.sqlite.vectors import large, vec1
+from scrubjay.stores.sqlite.vectors import index, vec1
 from scrubjay.stores.sqlite.vectors.blobs import as_floats, to_blob, to_floats
-from scrubjay.stores.sqlite.vectors.exact import scan
-from scrubjay.stores.sqlite.vectors.large import Recent, Unfiltered, Vec1Index
+from scrubjay.stores.sqlite.vectors.index import VectorIndex
 from scrubjay.stores.sqlite.vectors.vec1 import Plan, Table
 from scrubjay.values.callers import Audience, Scope, Sight
-from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, State, Status
+from scrubjay.values.memory import AccessLevel, Category, Context, Memory, State, Status
 from scrubjay.values.search import Filter
 from tests.conftest import sqlite_store
 from tests.reliability.rounds import wait_until
@@ -71,6 +68,8 @@ def empty_indexed() -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "memories.db"
         with closing(SqliteStore(file, index_from=2**40)) as store:
+            with store.writing() as tx:
+                tx.upkeep.keep_models([FURTHER])
             for whose in (FURTHER, None):
                 with store._changing() as tx:
                     vec1.begin(tx._con, Plan(DIMENSION, 1, 1_000, whose), model())
@@ -84,8 +83,8 @@ def indexed(path: Path) -> SqliteStore:
     """A store whose every search by meaning goes through a vec1 table, however few memories there are."""
     path.touch(mode=0o600)
     path.write_bytes(empty_indexed())
-    store = SqliteStore(path, index=Vec1Index(few=0), index_from=2**40)
-    store._indexes[FURTHER] = Vec1Index(few=0, model=FURTHER)
+    store = SqliteStore(path, index=VectorIndex(few=0), index_from=2**40)
+    store._indexes[FURTHER] = VectorIndex(FURTHER, few=0)
     return store
 
 
@@ -149,7 +148,7 @@ class TestVec1Store(StoreContract):
 
         def again() -> SqliteStore:
             opened[-1].close()
-            opened.append(SqliteStore(path, index=Vec1Index(few=0)))
+            opened.append(SqliteStore(path, index=VectorIndex(few=0)))
             return opened[-1]
 
         yield again
@@ -289,7 +288,7 @@ def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
     scope = np.array([n for n in range(MEMORIES) if admitted(kind, n)])
     assert len(scope) > 10
     found = 0
-    with closing(SqliteStore(path, index=Vec1Index(few=few))) as store:
+    with closing(SqliteStore(path, index=VectorIndex(few=few))) as store:
         for query in by_topic(QUERIES, seed=2):
             best = scope[np.argsort(-np.vecdot(vectors[scope], query))[:10]]
             near = store.nearest(query, filter, audience, now=NOW, limit=10)
@@ -300,74 +299,13 @@ def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
     assert recall >= 0.98
 
 
-@pytest.fixture(scope="module")
-def mostly_one_space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
-    """Of a hundred memories one is elsewhere, one archived, and one private to a user of its own."""
-    path = tmp_path_factory.mktemp("mostly") / "memories.db"
-    vectors = by_topic(3_000, seed=4)
-    with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=2_000)) as store:
-        create_spaces(store, "work")
-        with store.writing() as tx:
-            for n, vector in enumerate(vectors):
-                memory = some(
-                    f"memory {n}",
-                    id=f"mem_{n}",
-                    space="work" if n % 100 == 0 else "default",
-                    status=Status.ARCHIVED if n % 100 == 1 else Status.ACTIVE,
-                    access_level=AccessLevel.PRIVATE if n % 100 == 2 else AccessLevel.SHARED,
-                    context=Context(user_id=f"user{n}"),
-                )
-                put_in(tx, memory, [vector])
-        while store.tend():
-            pass
-        yield store
-
-
-@pytest.mark.parametrize("sight", [Sight.ALL, Sight.SHARED])
-def test_candidates_that_rows_filter_are_those_that_the_table_filters(mostly_one_space, sight):
-    store, audience = mostly_one_space, Audience("ann", (Scope("default", sight),))
-    told = 0
-    with store._reading() as con:
-        restriction = restricted(con, Filter(kinds=frozenset({Kind.MEMORY})), audience, now=NOW)
-        [table] = vec1.tables(con, "ready")
-        for query in by_topic(100, seed=5):
-            filtered = large.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
-
-            unfiltered = Unfiltered(Recent(model=None))
-            found = unfiltered.candidates(con, table, query, restriction, depth=100, lists=table.buckets)
-
-            if found is not None:
-                told += 1
-                assert len(found) == len(filtered)
-                assert len({*found} ^ {*filtered}) <= 4  # of those with equal codes at the cut either may stay
-    assert told > 50
-
-
-def test_where_too_few_pass_the_table_filters_for_a_while(mostly_one_space):
-    unfiltered = Unfiltered(Recent(model=None))
-    [query] = by_topic(1, seed=6)
-    with mostly_one_space._reading() as con:
-        elsewhere = restricted(con, Filter(), Audience("ann", (Scope("work", Sight.ALL),)), now=NOW)
-        here = restricted(con, Filter(), Audience("ann", (Scope("default", Sight.ALL),)), now=NOW)
-        [table] = vec1.tables(con, "ready")
-        asked = [
-            unfiltered.candidates(con, table, query, which, depth=100, lists=table.buckets)
-            for which in (elsewhere, elsewhere, here)
-        ]
-        waiting = dict(unfiltered._filtered)
-
-    assert asked[:2] == [None, None]
-    assert asked[2] is not None
-    assert list(waiting.values()) == [large.FILTERED - 1]
-
-
 # --- the life of a table ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     sqlite_store(tmp_path / "memories.db").close()
-    with closing(SqliteStore(tmp_path / "memories.db", index=Vec1Index(few=0), index_from=1_000)) as store:
+    with closing(SqliteStore(tmp_path / "memories.db", index=VectorIndex(few=0), index_from=1_000)) as store:
         yield store
 
 
@@ -416,7 +354,6 @@ def make_the_last_longer(store: SqliteStore, one: Memory) -> None:
             last.id,
             one.id,
         ]
-        store._indexes[None]._recent._cache._clear()
     put(store, replace(last, content="more", version=2), [unit(7_000), unit(int(one.id[4:]))])
 
 
@@ -436,50 +373,27 @@ def exchange_rows(store: SqliteStore, one: Memory) -> None:
 ACTS = (hide, put_elsewhere, archive, erase, make_longer, make_the_last_longer, add_another, exchange_rows)
 
 
-@pytest.mark.parametrize("as_dear", [0, 10**6], ids=["each is looked for", "all are read at once"])
-def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store, monkeypatch, as_dear):
-    """Where vectors are and which memories pass is remembered, and nothing but vectors read of most candidates."""
-    for module in (large, vector_cache):
-        monkeypatch.setattr(module, "AS_DEAR", as_dear)
-    monkeypatch.setattr(large, "LOOKED_THROUGH", 100)  # all lists, so that none is missed
+def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store, monkeypatch):
+    monkeypatch.setattr(index, "LOOKED_THROUGH", 100)  # all lists, so that none is missed
     create_spaces(store, "work")
     memories = fill(store, 1_100)
     tend(store)
-    audience, asked = Audience("ann", (Scope("default", Sight.SHARED),)), {"now": NOW, "limit": 9}
+    asked = {"now": NOW, "limit": 9}
+    exactly = VectorIndex(held_rows=0, tables=False)
 
     for turn in range(42):
         one: Memory | None = memories[20 * turn + 5]
         for _ in range(2):
-            quick = store.nearest(unit(20 * turn + 5), Filter(), audience, **asked)
-            with store._reading() as con:
-                restriction = restricted(con, Filter(), audience, now=NOW)
-                exact = scan(con, unit(20 * turn + 5), restriction, 9).matches()
+            wanted = unit(20 * turn + 5), Filter(), Audience("ann", (Scope("default", Sight.SHARED),))
+            quick = store.nearest(*wanted, **asked)
+            known, store._indexes = store._indexes, {None: exactly}
 
-            assert quick == exact
+            assert quick == store.nearest(*wanted, **asked)
+
+            store._indexes = known
             if one is not None:
                 (ACTS[turn % len(ACTS)] if turn != 30 else let_expire)(store, one)
                 one = None
-
-    assert not store._indexes[None]._unfiltered._filtered
-    assert store._indexes[None]._recent._cache._count < 1_000
-
-
-def test_a_vector_that_came_where_another_was_is_read_once(store, monkeypatch):
-    """Rewriting moves vectors without a change of their memories, and gives numbers at the end of the table again."""
-    monkeypatch.setattr(vector_cache, "AS_DEAR", 0)
-    memories = fill(store, 6)
-    near, far = (memories[place].seq for place in (3, 5))
-    cache = vector_cache.Cache(len(unit(0)), 100, None)
-    with store._reading() as con:
-        cache.nearest_of(con, unit(3), np.array([near, far]), 1)
-        rows = dict(con.execute("SELECT memory, id FROM vectors"))
-        with closing(apsw.Connection(str(store._connections.path))) as other:
-            other.execute("UPDATE vectors SET id = 100 WHERE memory = ?", (far,))
-            other.execute("UPDATE vectors SET id = ? WHERE memory = ?", (rows[far], near))
-        cache.nearest_of(con, unit(3), np.array([near]), 1)
-
-        assert cache.nearest_of(con, unit(3), np.array([near, far]), 1).tolist() == [near]
-        assert cache.nearest_of(con, unit(5), np.array([near, far]), 1).tolist() == [far]
 
 
 def test_a_small_store_needs_no_index(store):
@@ -723,11 +637,11 @@ SURVIVOR = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from scrubjay.values.memory import Filter
+from scrubjay.values.search import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.large import Vec1Index
-with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1_000)) as store:
+from scrubjay.stores.sqlite.vectors.index import VectorIndex
+with closing(SqliteStore(Path(sys.argv[1]), index=VectorIndex(few=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]
     found()
@@ -746,7 +660,7 @@ with closing(SqliteStore(Path(sys.argv[1]), index=Vec1Index(few=0), index_from=1
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A store with an index, closed, and the name of the index."""
     path = tmp_path_factory.mktemp("sound") / "memories.db"
-    with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=1_000)) as store:
+    with closing(SqliteStore(path, index=VectorIndex(few=0), index_from=1_000)) as store:
         fill(store, 1_100)
         tend(store)
         [table] = known(store)
@@ -812,7 +726,7 @@ def test_where_the_extension_is_missing_answers_are_exact_and_writes_retire_the_
         first = put(store, some(), [at_cosine(0.5)])
     monkeypatch.setattr("apsw.sqlite_extra.load", _not_here)
 
-    with closing(SqliteStore(path, index=Vec1Index(few=0), index_from=0)) as store:
+    with closing(SqliteStore(path, index=VectorIndex(few=0), index_from=0)) as store:
         assert nearest(store) == [first.id]
         second = put(store, some(), [at_cosine(0.9)])
         assert nearest(store) == [second.id, first.id]

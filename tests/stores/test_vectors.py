@@ -17,9 +17,8 @@ from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.sqlite.file import SETTINGS
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.cache import CHUNK, memories_of
-from scrubjay.stores.sqlite.vectors.exact import ExactIndex
-from scrubjay.stores.sqlite.words import Weighed
+from scrubjay.stores.sqlite.vectors.held import CHUNK
+from scrubjay.stores.sqlite.vectors.index import VectorIndex
 from scrubjay.values.callers import Audience, Provenance, Scope, Sight
 from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, Source, State, Status
 from scrubjay.values.search import Filter, Match
@@ -100,7 +99,7 @@ def cached(folder: Path, memories: object) -> Iterator[SqliteStore]:
 
 @pytest.fixture(scope="module")
 def streamed(folder: Path, memories: object) -> Iterator[SqliteStore]:
-    store = SqliteStore(folder / "memories.db", index=ExactIndex(cached_rows=10))
+    store = SqliteStore(folder / "memories.db", index=VectorIndex(held_rows=10))
     yield store
     store.close()
 
@@ -193,7 +192,7 @@ def test_rows_come_and_go_in_any_order(store: SqliteStore, other: SqliteStore) -
 
 
 def test_a_cache_that_overflows_reads_from_the_file(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "memories.db", index=ExactIndex(cached_rows=3))
+    store = SqliteStore(tmp_path / "memories.db", index=VectorIndex(held_rows=3))
     written = []
     for n in range(6):
         written.append(put(store, some(), [at_cosine(n / 10)]))
@@ -222,7 +221,7 @@ def test_what_is_read_once_takes_no_room_for_good(tmp_path: Path) -> None:
 
 
 def test_a_scan_of_several_chunks_keeps_the_best_of_all(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "memories.db", index=ExactIndex(cached_rows=0))
+    store = SqliteStore(tmp_path / "memories.db", index=VectorIndex(held_rows=0))
     with store.writing() as tx:
         long = [put_in(tx, some(), [at_cosine(-0.5)] * (CHUNK // 2)) for _ in range(3)]
         best = put_in(tx, some(), [at_cosine(0.9)])
@@ -327,16 +326,3 @@ def _random_memory(n: int, chance: random.Random) -> Memory:
         "superseded_by": chance.choice([None, None, "mem_0"]),
     }
     return some(f"memory {n}", **fields)
-
-
-def test_what_words_found_is_the_same_as_columns() -> None:
-    chance = random.Random(1)
-    for parts in (1, 3):
-        rows = {chance.randrange(1, 200) * 256 + chance.randrange(parts) for _ in range(250)}
-        weights = sorted((chance.choice([chance.random() * 9, 2.5]) for _ in rows), reverse=True)
-        weighed = Weighed([*rows], weights, 7.3)
-
-        memories, scores = memories_of(weighed)
-
-        assert dict(zip(memories.tolist(), scores.tolist(), strict=True)) == weighed.scores()
-    assert [len(column) for column in memories_of(Weighed([], [], 1.0))] == [0, 0]

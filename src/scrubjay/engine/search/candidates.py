@@ -72,10 +72,13 @@ class Found(NamedTuple):
     def here_first(self, here: Container[str]) -> Found:
         """The same with the memories of the current space, whose ids are `here`, before others that have no better
         label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
-        ranked = self.candidates
-        labels = {row: [*Verdict].index(verdict.label_of(float(ranked.chances[row]))) for row in ranked.order}
+        ranked, grades = self.candidates, {label: grade for grade, label in enumerate(Verdict)}
         own = [row for row in ranked.order if ranked.memories[row] in here]
         others = [row for row in ranked.order if ranked.memories[row] not in here]
+        if not others:  # as in most stores
+            return self
+        chances = [*map(float, ranked.chances)]
+        labels = {row: grades[verdict.label_of(chances[row])] for row in ranked.order}
         if answers := sum(labels[row] == 0 for row in own):
             others = [row for row in others if labels[row] == 0][:answers]
         order = list[int]()
@@ -91,12 +94,17 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)
         hits = read_page(engine, found, query, audience, now)
+        able = hits and engine.parts.embedding.embedder is not None
+        uncompared = engine.records.upkeep.uncompared([hit.memory.id for hit in hits]) if able else []
+    if engine.notices is not None:
+        engine.notices.uncompared += uncompared
     return Hits(
         hits=hits,
         verdict=found.verdict,
         total=len(found.candidates),
         degraded=found.degraded,
         partly=found.partly,
+        uncompared=tuple(uncompared),
         periods=found.periods,
     )
 
@@ -146,7 +154,7 @@ def _find(
     answer = Found(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
         answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now), query)
-    if not engine.only and len(found):
+    if not engine.only and len(found) and len(engine.records.spaces.described()) > 1:
         answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:
         return answer

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -19,7 +19,7 @@ from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
 from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through, talks
 from scrubjay.values.callers import Audience, Sight
-from scrubjay.values.frozen import dataclass, replace
+from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, State
 from scrubjay.values.search import Filter
 from scrubjay.values.times import milliseconds
@@ -78,33 +78,12 @@ class Restriction:
     categories: tuple[str, ...] | None
     user: int | None
     conversation: int | None
-    without: tuple[int, ...]  # memories that something supersedes for this audience only
     by_rows: tuple[Condition, ...]  # what only SQL can say
     few: bool  # an index of their own finds the rows that it admits
     few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
-    lasting: bool  # a memory that it admits has to be changed, or to expire, to be admitted no longer
-
-    @property
-    def spaces(self) -> tuple[int, ...] | None:
-        """The spaces it stays within; None: it may reach every one."""
-        spaces = tuple(view.space for view in self.views if view.space is not None)
-        return spaces if len(spaces) == len(self.views) else None
-
-    @property
-    def selects(self) -> bool:
-        """Whether it is likely that many do not pass, or some of them in several ways."""
-        asked = (
-            self.created_since, self.created_until, self.min_importance, self.max_importance,
-            self.categories, self.user, self.conversation,
-        )  # fmt: skip
-        return bool(self.by_rows) or len(self.views) > 1 or asked.count(None) < len(asked)
 
     def condition(self) -> Condition:
-        return joined([seen(self.views), *self._by_numbers(), *self._without(), *self.by_rows], "AND")
-
-    def _without(self) -> Iterator[Condition]:
-        if self.without:
-            yield "memories.seq NOT IN (SELECT value FROM json_each(?))", [json.dumps(self.without)]
+        return joined([seen(self.views), *self._by_numbers(), *self.by_rows], "AND")
 
     def _by_numbers(self) -> Iterator[Condition]:
         yield among("memories.state", self.states)
@@ -147,7 +126,7 @@ def restricted(
     sets = (filter.kinds, filter.categories, filter.tags, filter.access_levels, filter.ids)
     if not views or not states or unknown or any(one is not None and not one for one in sets):
         return None
-    told, without, outdated = _told_apart(states, superseded_for(con, audience))
+    told, outdated = _told_apart(states, superseded_for(con, audience))
     few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
     few_in_conversation = conversation is not None and _few(con, "memories", ("conversation_id = ?", [conversation]))
     belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "?")),)
@@ -165,7 +144,6 @@ def restricted(
         categories=_sorted(filter.categories),
         user=user,
         conversation=conversation,
-        without=without,
         by_rows=(*_by_rows(filter, few_tags=few_tags), *belonging, *outdated),
         few=few_tags
         or few_in_conversation
@@ -177,7 +155,6 @@ def restricted(
         or filter.phrased is not None
         or filter.topic is not None,
         few_tags=tuple(sorted(filter.tags)) if filter.tags is not None and few_tags else None,
-        lasting=filter.belongs_to is None and filter.accessed_until is None,
     )
 
 
@@ -230,18 +207,15 @@ def superseded_for(con: apsw.Connection, audience: Audience) -> tuple[int, ...]:
     return tuple(seq for (seq,) in rows)
 
 
-def _told_apart(
-    states: tuple[int, ...], superseded: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Condition, ...]]:
-    """States as rows have them, which memories to leave out, and a condition, for an audience for which these active
-    memories are superseded."""
+def _told_apart(states: tuple[int, ...], superseded: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
+    """States as rows have them, and a condition, for an audience for which these active memories are superseded."""
     active, outdated = State.ACTIVE in states, State.SUPERSEDED in states
     if not superseded or active == outdated:
-        return states, (), ()
+        return states, ()
     if active:
-        return states, superseded, ()
+        return states, (("memories.seq NOT IN (SELECT value FROM json_each(?))", [json.dumps(superseded)]),)
     only = f"(memories.state <> {int(State.ACTIVE)} OR memories.seq IN (SELECT value FROM json_each(?)))"
-    return (State.ACTIVE, *states), (), ((only, [json.dumps(superseded)]),)
+    return (State.ACTIVE, *states), ((only, [json.dumps(superseded)]),)
 
 
 def seen(views: Collection[View], table: str = "memories") -> Condition:
@@ -373,33 +347,27 @@ COUNTED_ROWS = 300  # of totals that are added up to know
 NEVER = 2**62
 
 
-def is_small(con: apsw.Connection, restriction: Restriction, few: int = SMALL) -> bool:
+def is_small(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     """Whether few memories are meant and an index finds them."""
-    return restriction.few or _few_by_totals(con, restriction, few) or _few_by_time(con, restriction, few)
-
-
-def small_table(restriction: Restriction) -> str:
-    """The table to read a small scope from, with the index that the planner would not take by itself."""
-    by_user = restriction.user is not None and not restriction.few
-    return "memories INDEXED BY memories_by_user" if by_user else "memories"
+    if restriction.few or not few:
+        return restriction.few
+    return _few_by_totals(con, restriction, few) or _few_by_time(con, restriction, few)
 
 
 def members(restriction: Restriction) -> Condition:
-    """A statement for the memories that a small restriction admits, each once. Where numbers say the rest, it may give
-    more: those that one index finds without a look at their rows."""
+    """A statement for the memories that a restriction admits, each once. It may give more: those that one index finds
+    without a look at their rows."""
     if restriction.few_tags is not None and len(restriction.by_rows) == 1:
         where, values = among("tag", restriction.few_tags)
         return f"SELECT DISTINCT memory FROM tags WHERE {where}", values  # tags_by_tag
     if restriction.few and restriction.conversation is not None and not restriction.by_rows:
-        return "SELECT seq FROM memories WHERE conversation_id = ?", [
-            restriction.conversation
-        ]  # memories_by_conversation
-    if restriction.user is not None and not restriction.few and not restriction.by_rows:
-        return "SELECT seq FROM memories INDEXED BY memories_by_user WHERE user_id = ?", [restriction.user]
-    if restriction.expired is False:  # numbers say that too; so it is one statement at any time
-        restriction = replace(restriction, expired=None)
+        where = "memories WHERE conversation_id = ?"  # memories_by_conversation
+        return f"SELECT seq FROM {where}", [restriction.conversation]
+    if restriction.user is not None and not restriction.few:  # the planner would not take this index by itself
+        where, values = ("user_id = ?", [restriction.user]) if not restriction.by_rows else restriction.condition()
+        return f"SELECT seq FROM memories INDEXED BY memories_by_user WHERE {where}", values
     where, values = restriction.condition()
-    return f"SELECT memories.seq FROM {small_table(restriction)} WHERE {where}", values
+    return f"SELECT seq FROM memories WHERE {where}", values
 
 
 def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
@@ -432,19 +400,6 @@ def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bo
         (*values, since, NEVER if until is None else until),
     )
     return int(rows) <= few
-
-
-class Kept(NamedTuple):
-    """Where a model's vectors are: a table to be called `vectors`, and a condition on its rows."""
-
-    table: str
-    condition: str
-    values: tuple[str, ...]
-
-
-def kept(model: str | None) -> Kept:
-    """Those of a further model, by its fingerprint; None: those of the store's own model."""
-    return Kept("vectors", "vectors.model = ?", (model or "",))
 
 
 def further_models(con: apsw.Connection) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction, among, kept, restricted, seen, space_number, views_of
+from scrubjay.stores.sqlite.filters import Restriction, among, restricted, seen, views_of
+from scrubjay.stores.sqlite.finding import Found, Passing, by_number
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, joined
@@ -29,21 +30,17 @@ from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.stores.sqlite.postings import Postings
 from collections.abc import Mapping
 
 from scrubjay.stores.sqlite.filters import Value, space_by_space
 from scrubjay.stores.tables.sql import View
 
 BY_IDS = f"json_each(?) AS wanted CROSS JOIN {TABLES} WHERE memories.id = wanted.value"  # the unique index of ids
-BY_NUMBERS = f"carray(?) AS wanted CROSS JOIN {TABLES} WHERE memories.seq = wanted.value"  # in two thirds of the time
 SKETCH = {name: OWN[name] for name in SKETCHED}
 DECISIONS = Filter(kinds=frozenset({Kind.DECISION}), states=AT_HAND)
 
 
 class SqliteReads(Reads):
-    _postings: Postings | None = None  # of a large store
-
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
 
@@ -52,10 +49,14 @@ class SqliteReads(Reads):
         """A connection for one call."""
 
     @abstractmethod
-    def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
-    ) -> List[Match]:
+    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
         """Search by meaning on this connection."""
+
+    @abstractmethod
+    def _cosines(
+        self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
+    ) -> dict[int, float]:
+        """Of these memories that have vectors the highest cosine."""
 
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
         with self._reading() as con:
@@ -86,9 +87,7 @@ class SqliteReads(Reads):
             if restriction is None:
                 return []
             direction = "DESC" if descending else "ASC"
-            rows_of, values = arms(
-                con, restriction, order, after=after, descending=descending, uncounted=self.tally.as_rows()
-            )
+            rows_of, values = arms(con, restriction, order, after=after, descending=descending, tally=self.tally)
             columns, told = columns_for(con, audience)
             rows = con.execute(
                 # The page is chosen first, so that no text is sorted.
@@ -156,22 +155,18 @@ class SqliteReads(Reads):
             return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
-        with self._reading() as con:
+        with self._reading() as con, snapshot(con):
             restriction = restricted(con, filter, audience, now=now)
-            return [] if restriction is None else sqlite_words.match(con, text, restriction, limit)
+            found = [] if restriction is None else sqlite_words.match(Passing(con, restriction), text, limit)
+        return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
 
     def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as con:
-            return sqlite_words.words_held(con, text, self._numbers(con, ids), self._postings)
-
-    def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
-        return sqlite_words.numbers_of(con, ids)
+            return sqlite_words.words_held(con, text, by_number(con, ids))
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con, snapshot(con):
-            views, postings = views_of(con, audience), self._postings
-            known = None if postings is None else lambda: postings
-            return sqlite_words.rarities(con, words, views, sees_all=audience.sees_all, postings=known)
+            return sqlite_words.rarities(con, words, views_of(con, audience), sees_all=audience.sees_all)
 
     def nearest(
         self,
@@ -185,25 +180,13 @@ class SqliteReads(Reads):
     ) -> List[Match]:
         with self._reading() as con:
             restriction = restricted(con, filter, audience, now=now)
-            return [] if restriction is None else self._nearest(con, vector, restriction, limit, model)
+            found = [] if restriction is None else self._nearest(Passing(con, restriction), vector, limit, model)
+        return [Match(memory, score) for score, _, _, memory in found]
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
-        from scrubjay.stores.sqlite.vectors.exact import best_cosines
-
-        own = kept(model)
         with self._reading() as con:
-            rows = con.execute(
-                # One text whatever the number of ids, so that it is prepared once.
-                f"""
-                SELECT memories.id, vectors.vector
-                FROM json_each(?) AS wanted
-                CROSS JOIN memories ON memories.id = wanted.value
-                CROSS JOIN {own.table} ON vectors.memory = memories.seq
-                WHERE {own.condition}
-                """,
-                (json.dumps(list(ids)), *own.values),
-            )
-            return best_cosines(vector, rows)
+            known = by_number(con, ids)
+            return {known[seq]: cosine for seq, cosine in self._cosines(con, vector, [*known], model).items()}
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
@@ -221,20 +204,18 @@ class SqliteReads(Reads):
 
     def in_space(self, ids: Sequence[str], space: str) -> set[str]:
         with self._reading() as con:
-            number = space_number(con, space)
-            if not ids or number is None:
-                return set()
-            known = self._numbers(con, ids)
             rows = con.execute(
+                # the unique index of ids
                 """
-                SELECT seq
+                SELECT memories.id
                 FROM json_each(?) AS wanted
-                CROSS JOIN memories ON seq = wanted.value
-                WHERE space = ? AND state < ?
+                CROSS JOIN memories ON memories.id = wanted.value
+                WHERE space = (SELECT number FROM spaces WHERE name = ?)
+                AND state < 4
                 """,
-                (json.dumps(list(known)), number, int(State.PURGED)),
+                (json.dumps(list(ids)), space),
             )
-            return {known[seq] for (seq,) in rows}
+            return {memory for (memory,) in rows}
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:
@@ -256,7 +237,7 @@ class SqliteReads(Reads):
         from scrubjay.stores.sqlite.vectors import blobs
 
         with self._reading() as con:
-            rows = con.execute(
+            rows: list[Any] = con.execute(
                 """
                 SELECT memories.id, vectors.vector
                 FROM json_each(?) AS wanted
@@ -264,30 +245,24 @@ class SqliteReads(Reads):
                 CROSS JOIN vectors ON vectors.memory = memories.seq AND vectors.model = '' AND vectors.part = 0
                 """,
                 (json.dumps(list(ids)),),
-            )
-            found = ((memory, blobs.from_blob(blob)) for memory, blob in rows)
-            return {memory: vector for memory, vector in found if blobs.usable(vector)}
+            ).fetchall()
+        return blobs.by_name(rows)
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self.tally.memory_of(row) for row in rows]
 
     def _by_ids(self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (told, told_values), (where, values) = columns, visible
-        source, which = self._named(ids)
         rows = con.execute(
             # CROSS JOIN keeps the order: each memory by itself, never a scan of the space.
             f"""
             SELECT {told}
-            FROM {source}
+            FROM {BY_IDS}
             AND {where}
             """,
-            (*told_values, which, *values),
+            (*told_values, json.dumps(list(ids)), *values),
         )
         return self._memories(rows) if ids else []
-
-    def _named(self, ids: Sequence[str]) -> tuple[str, Any]:
-        """How to find these memories in the file: tables and a condition, and a value for them."""
-        return BY_IDS, json.dumps(list(ids))
 
 
 def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
@@ -338,14 +313,15 @@ def arms(
     *,
     after: Position | None,
     descending: bool,
-    uncounted: str,
+    tally: Tally,
 ) -> Condition:
     """A SELECT of the rows that a list is made of, `seq` and the value to sort by; it has no order yet.
 
-    `uncounted` are reads as JSON rows `[id, count, at]`. Their memories are out of place in the index of reads, so
-    they make an arm of their own.
+    Memories with reads that are not written yet are out of place in the index of reads, so they make an arm of their
+    own.
     """
-    overlaid = order in OVERLAID and uncounted != "[]"
+    uncounted = tally.as_rows() if order in OVERLAID else "[]"  # as JSON rows `[id, count, at]`
+    overlaid = uncounted != "[]"
     value, selects = f"memories.{order}", list[str]()
     values: list[Value] = []
     parts = _space_and_state(con, restriction)

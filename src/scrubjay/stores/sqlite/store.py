@@ -3,8 +3,7 @@
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; replication.py takes in another store's
 reads.py          finding memories, and pages of lists
-words.py          finding by words, beside vectors with postings.py
-vectors/          finding by meaning: exact.py; large.py in a large store, with the tables of vec1.py
+finding.py        the best that pass a filter, by words (words.py) and by meaning (vectors/)
 statistics.py     totals and what happened when, and how counted reads are written
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
@@ -15,24 +14,23 @@ connections.py    readers, the writer and its bracket; file.py, errors.py below
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
 from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
-from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction
+from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction, candidates_of
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Restriction, any_asides, restricted, views_of
-from scrubjay.stores.sqlite.reads import BY_NUMBERS, SqliteReads
+from scrubjay.stores.sqlite.filters import restricted
+from scrubjay.stores.sqlite.finding import Found, Passing
+from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.statistics import write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
@@ -41,13 +39,11 @@ from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
 from scrubjay.values.callers import Audience
-from scrubjay.values.memory import Sketch
-from scrubjay.values.search import NO_CANDIDATES, Candidates, Filter, Glimpses, Match
+from scrubjay.values.search import NO_CANDIDATES, Candidates, Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.stores.sqlite.postings import Postings
-    from scrubjay.stores.sqlite.vectors.exact import VectorIndex
+    from scrubjay.stores.sqlite.vectors.index import VectorIndex
 
 WRITE_TIMEOUT_SECONDS = 10.0
 
@@ -98,11 +94,15 @@ class SqliteStore(SqliteReads, Store):
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()
 
-    def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
-    ) -> List[Match]:
+    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
+        with snapshot(passing.con):
+            return self._index(model).nearest(passing, vector, limit)
+
+    def _cosines(
+        self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
+    ) -> dict[int, float]:
         with snapshot(con):
-            return self._index(model).nearest(con, vector, restriction, limit).matches()
+            return self._index(model).cosines(con, vector, memories)
 
     def candidates(
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
@@ -112,74 +112,26 @@ class SqliteStore(SqliteReads, Store):
             restriction = restricted(con, filter, audience, now=now)
             if restriction is None:
                 return NO_CANDIDATES
-            within = index.scope(con, len(vector), restriction)
-            if within is not None and not len(within):
-                return NO_CANDIDATES
-            admit = partial(index.found, con, within)
-            by_words = sqlite_words.matched(
-                con, text, restriction, limit, admit, within=within, postings=self._postings_at_hand
-            )
-            return index.candidates(con, vector, restriction, limit, by_words, within=within)
-
-    def glimpses(self, ids: Sequence[str]) -> Glimpses:
-        with self._reading() as con:
-            known = self._indexes[None].glimpses(con, ids) if None in self._indexes else None
-        return super().glimpses(ids) if known is None else known
-
-    def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
-        with self._reading() as con:
-            at_hand = None in self._indexes and not any_asides(con)
-            known = self._indexes[None].sketches(con, ids, views_of(con, audience)) if at_hand else {}
-        others = [memory for memory in ids if memory not in known]
-        known |= {one.id: one for one in (super().sketches(others, audience) if others else ())}
-        return [known[memory] for memory in dict.fromkeys(ids) if memory in known]
-
-    def _named(self, ids: Sequence[str]) -> tuple[str, Any]:
-        known = self._indexes[None].numbers(ids) if ids and None in self._indexes else None
-        return super()._named(ids) if known is None else (BY_NUMBERS, apsw.carray(array("q", known)))
-
-    def _numbers(self, con: apsw.Connection, ids: Sequence[str]) -> Mapping[int, str]:
-        known = self._indexes[None].numbers(ids) if None in self._indexes else None
-        return super()._numbers(con, ids) if known is None else known
-
-    def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> list[Match]:
-        if None not in self._indexes:  # it would cost more to load than it saves
-            return super().match(text, filter, audience, now=now, limit=limit)
-        with self._reading() as con, snapshot(con):
-            restriction = restricted(con, filter, audience, now=now)
-            if restriction is None:
-                return []
-            admit = partial(self._indexes[None].found, con, None)
-            return sqlite_words.match(con, text, restriction, limit, admit=admit, postings=self._postings_at_hand)
-
-    def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
-        with self._reading() as con:
-            known = self._indexes[model].cosines(con, vector, ids) if model in self._indexes else None
-        return super().cosines(vector, ids, model=model) if known is None else known
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        with self._reading() as con:
-            known = self._indexes[None].vectors(con, ids) if None in self._indexes else None
-        return super().vectors(ids) if known is None else known
+            passing = Passing(con, restriction)
+            by_words = sqlite_words.match(passing, text, limit)
+            near = {seq: (memory, score) for score, _, seq, memory in index.nearest(passing, vector, limit)}
+            others = {seq: memory for _, _, seq, memory in by_words if seq not in near}
+            further = index.cosines(con, vector, [*others])
+        return candidates_of(
+            [(memory, min(score, 1.0)) for score, _, _, memory in by_words],
+            [*near.values()],
+            {others[seq]: cosine for seq, cosine in further.items()},
+        )
 
     def _index(self, model: str | None) -> VectorIndex:
         if model not in self._indexes:
-            from scrubjay.stores.sqlite.vectors.large import Vec1Index
+            from scrubjay.stores.sqlite.vectors.index import VectorIndex
 
-            self._indexes[model] = Vec1Index(model=model)
+            self._indexes[model] = VectorIndex(model)
         return self._indexes[model]
 
-    def _postings_at_hand(self) -> Postings:
-        postings = self._postings
-        if postings is None:
-            from scrubjay.stores.sqlite.postings import Postings  # not for a search by words
-
-            postings = self._postings = Postings(self._index(None).scopes)
-        return postings
-
     def rest(self) -> None:
-        self._indexes = {model: type(index)(model=model) for model, index in self._indexes.items()}
-        self._postings = None
+        self._indexes.clear()
 
     def one_reader(self) -> AbstractContextManager[None]:
         return self._connections.one_reader()

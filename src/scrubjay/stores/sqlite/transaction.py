@@ -18,7 +18,8 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, L
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import replication
-from scrubjay.stores.sqlite.filters import Restriction, audience_of, space_number
+from scrubjay.stores.sqlite.filters import SMALL, audience_of, space_number
+from scrubjay.stores.sqlite.finding import Found, Passing
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, insert, row_of
 from scrubjay.stores.sqlite.vectors import vec1
@@ -40,7 +41,6 @@ from scrubjay.text.words import MAX_PASSAGES, found_by, indexed
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
-from scrubjay.values.search import Match
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
@@ -103,12 +103,18 @@ class SqliteTransaction(SqliteReads, Transaction):
         while self.gathered:
             self.gathered.pop(0)()
 
-    def _nearest(
-        self, con: apsw.Connection, vector: Vector, restriction: Restriction, limit: int, model: str | None
-    ) -> List[Match]:
-        from scrubjay.stores.sqlite.vectors.exact import scan
+    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
+        from scrubjay.stores.sqlite.vectors.index import scoring
 
-        return scan(con, vector, restriction, limit, model=model).matches()  # an index sees committed rows only
+        score = scoring(passing.con, vector, model or "")  # an index sees committed rows only
+        return passing.best(limit, score, few=SMALL)
+
+    def _cosines(
+        self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
+    ) -> dict[int, float]:
+        from scrubjay.stores.sqlite.vectors.index import cosines_in_file
+
+        return cosines_in_file(con, vector, model or "", memories)
 
     def put(
         self,

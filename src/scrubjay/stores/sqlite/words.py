@@ -1,4 +1,4 @@
-"""Finding by words: BM25 over the FTS5 table `words`, filtered before the cut.
+"""Finding by words: BM25 over the FTS5 table `words`.
 
 Query text never becomes FTS5 syntax: it is reduced to words, and each word is asked for as a quoted phrase.
 
@@ -12,73 +12,19 @@ formula is computed here.
 from __future__ import annotations
 
 import json
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import apsw
 
-from scrubjay.stores.sqlite import filters as sqlite_filters
-from scrubjay.stores.sqlite.filters import Restriction, Value, among, change_of, looked_up, seen
+from scrubjay.stores.sqlite.filters import SMALL, looked_up, seen
+from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Scores, Within, numbers
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
-from scrubjay.text.words import COMMON_FROM_ROWS, DECIMALS, SMALL_ROWS, query_words, rarity_of, term, weights_of
-from scrubjay.values.frozen import replace
+from scrubjay.text.words import MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
 from scrubjay.values.memory import State
-from scrubjay.values.search import Column, Match
 
-if TYPE_CHECKING:  # a search by words alone needs no numpy
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from scrubjay.stores.sqlite.postings import Postings
-
-    Ints = NDArray[np.int64]
-
-STEADY = 20  # a word is counted again when a twentieth of the rows that hold it may have come or gone
-MOST_REMEMBERED = 10_000  # counts of words, per connection
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
-Admitted = tuple[int, int, str]  # a memory: order and time of arrival, id
-
-
-class Found(NamedTuple):
-    """What words found, best first, equal ones newest first, as columns: lists, or arrays of an index."""
-
-    scores: Column  # may be above one
-    created: Column
-    seqs: Column
-    ids: Any
-
-    @classmethod
-    def of(cls, scores: Mapping[int, float], admitted: Iterable[Admitted]) -> Found:
-        rows = sorted(((scores[seq], created, seq, memory) for seq, created, memory in admitted), reverse=True)
-        return cls(*zip(*rows, strict=True)) if rows else NOTHING
-
-    def first(self, limit: int) -> Found:
-        return self if len(self.seqs) <= limit else Found(*(column[:limit] for column in self))
-
-
-NOTHING = Found((), (), (), ())
-
-
-class Weighed(NamedTuple):
-    """What words found, best first, as columns: lists, or arrays of postings."""
-
-    rows: Column  # of FTS5's table
-    weights: Column
-    best: float  # the weight that is worth one
-
-    def scores(self) -> dict[int, float]:
-        """By memory. Of a memory's passages the best counts, which is the first."""
-        passages = zip(map(int, reversed(self.rows)), map(float, reversed(self.weights)), strict=True)
-        return {rowid // 256: round(weight / self.best, DECIMALS) for rowid, weight in passages}
-
-
-Admit = Callable[[Restriction, Weighed], Found]
-Count = Callable[[Sequence[str]], dict[str, int]]  # in how many rows each of these stems stands
-Weigh = Callable[[int, bool], tuple[Column, Column]]  # so many of the best; only of memories that pass, or of all
 
 
 def register(con: apsw.Connection) -> None:
@@ -129,225 +75,105 @@ class Index(NamedTuple):
     archived: int  # as in `passages`
 
 
-class Seen(NamedTuple):
-    """What a caller sees of an index."""
-
-    views: tuple[View, ...] | None  # None: all of it, whatever the views that it asks for
-    rows: int
-    words: int  # in these rows; 0 if not needed
-    everything: bool  # nothing in the index is hidden
-    narrow: bool  # most is
-    changes: int  # while it stays, so do all counts
-
-    def condition(self) -> Condition:
-        return ("TRUE", []) if self.views is None else seen(self.views, "passages")
-
-
-_remembered: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str], tuple[int, int, int]]] = WeakKeyDictionary()
-_counted: WeakKeyDictionary[apsw.Connection, dict[tuple[Index, str, tuple[View, ...]], tuple[int, int]]] = (
-    WeakKeyDictionary()
-)
-
-
-READ_FOR_FEW = 30_000  # rows of words that are read for a question to few memories, if the next may have them too
-READ_AT_ONCE = 20_000  # rows, up to which those with a word are read to count them; of more, if they will be weighed
-SCANNED = 50  # rows with a word that are looked through rather than one memory looked up
-
 HOT = Index("words", "vocabulary", 0)
 ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memories
 
 
-def match(
-    con: apsw.Connection,
-    text: str,
-    restriction: Restriction,
-    limit: int,
-    *,
-    admit: Admit | None = None,
-    postings: Callable[[], Postings] | None = None,
-) -> list[Match]:
-    # Few rows are weighed by FTS5 sooner than what was added is read for them.
-    weigh = postings if _totals(con, HOT)[0] >= COMMON_FROM_ROWS else None
-    found = matched(con, text, restriction, limit, admit or partial(found_by_rows, con), postings=weigh)
-    return [Match(memory, min(float(score), 1.0)) for score, memory in zip(found.scores, found.ids, strict=True)]
+class Seen(NamedTuple):
+    """What a caller sees of an index."""
+
+    views: tuple[View, ...]
+    rows: int
+    words: int  # in these rows
+    everything: bool  # nothing in the index is hidden
+    narrow: bool  # most is
+
+    def condition(self) -> Condition:
+        return seen(self.views, "passages")
 
 
-def matched(
-    con: apsw.Connection,
-    text: str,
-    restriction: Restriction,
-    limit: int,
-    admit: Admit,
-    *,
-    within: Ints | None = None,
-    postings: Callable[[], Postings] | None = None,
-) -> Found:
-    """The best by words. `admit` says which memories a restriction lets pass; `within` are all that it may let pass,
-    where they are few and known. `postings` weigh in a large store, if given."""
-    ask = partial(_matched, con, text, restriction, limit, admit=admit, within=within)
-    found = ask(index=HOT, postings=postings)
-    if State.ARCHIVED in restriction.states:
-        found = _together(found, ask(index=ARCHIVED))
-    return found.first(limit)  # before what is above one becomes one, or the newest of the best would come first
+class Asked(NamedTuple):
+    """The words of a question that stand somewhere, with what each is worth."""
+
+    table: str
+    shown: Seen
+    weights: Mapping[str, float]
 
 
-def _together(one: Found, other: Found) -> Found:
-    rows = sorted((*zip(*one, strict=True), *zip(*other, strict=True)), reverse=True)
-    return Found(*zip(*rows, strict=True)) if rows else NOTHING
+def match(passing: Passing, text: str, limit: int) -> list[Found]:
+    """The best by words; scores may be above one."""
+    found = _match(passing, text, limit, HOT)
+    if State.ARCHIVED in passing.restriction.states:
+        found = sorted(found + _match(passing, text, limit, ARCHIVED), reverse=True)
+    return found[:limit]
 
 
-def _matched(
-    con: apsw.Connection,
-    text: str,
-    restriction: Restriction,
-    limit: int,
-    *,
-    index: Index,
-    admit: Admit,
-    within: Ints | None,
-    postings: Callable[[], Postings] | None = None,
-) -> Found:
+def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]:
+    con, restriction = passing.con, passing.restriction
     shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
-    spaces = restriction.spaces
-    will_be_read = within is None and _in_most(con, spaces, index)
-    at_once = shown.everything and (will_be_read or shown.rows <= READ_AT_ONCE)
-    count = _counting(con, index, postings, to_weigh=at_once)
-    frequencies = _frequencies(con, query_words(text), shown, count, index)
-    if not shown.rows or not any(frequencies.values()):  # the first row may have come since rows were counted
-        return NOTHING
+    frequencies = _frequencies(con, query_words(text), shown, index)
+    if not any(frequencies.values()):
+        return []
     weights = weights_of(frequencies, shown.rows)
-    heavy = {word: weight for word, weight in weights.items() if frequencies[word]}
-    matching_rows = sum([frequencies[word] for word in heavy])
-    scope = _scope(con, spaces, shown, index, matching_rows=matching_rows)
-    best = sum(weights.values())
-    weigh = None
-    if postings is not None and (not scope or (within is not None and shown.everything)):
-        few = matching_rows <= READ_FOR_FEW
-        weigh = _by_postings(con, restriction, heavy, few=few, shown=shown, within=within, postings=postings())
-    if weigh is None:
-        weigh = _by_fts5(con, restriction, heavy, scope=scope, shown=shown, within=within, index=index)
-    depth = limit + limit // 4
-    narrowed = within is None and shown.rows >= COMMON_FROM_ROWS and sqlite_filters.is_small(con, restriction)
-    if within is None and postings is not None and restriction.selects:
-        narrowed = narrowed or postings().scopes.knows(restriction)
-    while True:
-        # The best passages first, then their memories' filters: reading the memory of every match costs far more.
-        # Where the filters take most of them out, the memories that they admit come first.
-        passages = Weighed(*weigh(depth, narrowed), best)
-        found = admit(replace(restriction, by_rows=()) if narrowed else restriction, passages)
-        if len(found.seqs) >= limit or len(passages.rows) < depth:
-            return found
-        # Filters took many out, or long memories took several places each.
-        narrowed = narrowed or (within is None and 2 * len(found.seqs) < limit)
-        depth *= 4 if narrowed else 3
+    asked = Asked(index.table, shown, {word: weight for word, weight in weights.items() if frequencies[word]})
+    most = sum(weights.values())  # what is worth one
+
+    def score(depth: int, within: Within) -> Scores:
+        passages = _weigh(con, asked, depth, within)
+        # Of a memory's passages the best counts, which is the first.
+        scores = {row // MAX_PASSAGES: weight / most for row, weight in reversed(passages)}
+        return scores, len(passages) < depth
+
+    return passing.best(limit, score, few=SMALL if shown.rows >= MANY else 0)
 
 
-def _by_fts5(
-    con: apsw.Connection,
-    restriction: Restriction,
-    weights: Mapping[str, float],
-    *,
-    scope: tuple[int, ...],
-    shown: Seen,
-    within: Ints | None,
-    index: Index,
-) -> Weigh:
-    words = index.table
-    asked = (_formula(shown, [*weights.values()]), _expression(weights, scope))
+def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> list[tuple[int, float]]:
+    """So many of the rows that weigh most, heaviest first."""
+    words, shown, weights = asked.table, asked.shown, asked.weights
+    values: list[Any] = [_formula(shown, [*weights.values()]), _expression(weights, _spaces_of(shown))]
     ranking = f"-bm25({words}, 1.0, 0.0)" if shown.everything and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
-    tables, visible, hidden_out = words, "", list[Value]()
+    source, conditions = words, [f"{words} MATCH ?2"]
     if not shown.everything:
-        where, hidden_out = shown.condition()
-        tables, visible = f"{words} CROSS JOIN passages ON passages.id = {words}.rowid", f"AND {where}"
-
-    def weigh(depth: int, narrowed: bool) -> tuple[Column, Column]:
-        inside, values = "", list[Any]()
-        if within is not None:
-            inside, values = f"AND {words}.rowid / 256 IN (SELECT value FROM carray(?))", [apsw.carray(within)]
-        elif narrowed:
-            admitted, values = _admitted_by(restriction)
-            inside = f"AND {words}.rowid / 256 IN ({admitted})"
-        statement = f"""
-            SELECT {words}.rowid, {ranking} AS score
-            FROM {tables}
-            WHERE {words} MATCH ?2
-            {visible}
-            {inside}
-            ORDER BY score DESC, {words}.rowid DESC
-            LIMIT {depth}
-            """
-        passages: list[Any] = con.execute(statement, (*asked, *hidden_out, *values)).fetchall()
-        rows, scores = zip(*passages, strict=True) if passages else ((), ())
-        return rows, scores
-
-    return weigh
-
-
-def _by_postings(
-    con: apsw.Connection,
-    restriction: Restriction,
-    weights: Mapping[str, float],
-    *,
-    few: bool,
-    shown: Seen,
-    within: Ints | None,
-    postings: Postings,
-) -> Weigh | None:
-    """None if FTS5 is quicker: where few memories are meant and the rows of words, unless they are `few` as well, would
-    be read for them alone; and for a reader whose snapshot is older than what others have read."""
-    _, all_words, version = _totals(con, HOT)
-    if shown.everything:
-        shown = shown._replace(views=None, words=all_words)
-    heavy = {stem_of(word): weight for word, weight in weights.items()}
-    again = postings.are_of(version) and few
-    if within is not None and not again and not postings.keeps(heavy, shown):
-        return None
-    rows = postings.weights(con, heavy, shown, version)
-    if rows is None:
-        return None
+        where, hidden = shown.condition()
+        source = f"{words} CROSS JOIN passages ON passages.id = {words}.rowid"
+        conditions.append(where)
+        values += hidden
     if within is not None:
-        rows = rows.of(within)
-
-    def weigh(depth: int, narrowed: bool) -> tuple[Column, Column]:
-        return (rows.of(postings.scopes.members(con, restriction)) if narrowed else rows).best(depth)
-
-    return weigh
+        conditions.append(f"{words}.rowid / {MAX_PASSAGES} IN (SELECT value FROM carray(?))")
+        values.append(numbers(within))
+    rows: list[Any] = con.execute(
+        f"""
+        SELECT {words}.rowid, {ranking} AS score
+        FROM {source}
+        WHERE {" AND ".join(conditions)}
+        ORDER BY score DESC, {words}.rowid DESC
+        LIMIT {depth}
+        """,
+        values,
+    ).fetchall()
+    return rows
 
 
 def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
-    rows, all_words, _ = _totals(con, index)
+    rows, words = _totals(con, index, ("TRUE", []))
     if sees_all:
-        words = all_words if rows < SMALL_ROWS else 0
-        return Seen(views=None, rows=rows, words=words, everything=True, narrow=False, changes=0)
-    visible, words, changes = _summed(con, seen(views, "passage_totals"), index)
-    return Seen(
-        views=views,
-        rows=visible,
-        words=words,
-        everything=visible == rows,
-        narrow=visible * NARROW < rows,
-        changes=changes,
-    )
+        return Seen(views, rows, words, everything=True, narrow=False)
+    visible, its_words = _totals(con, index, seen(views, "passage_totals"))
+    return Seen(views, visible, its_words, everything=visible == rows, narrow=visible * NARROW < rows)
 
 
-def _summed(con: apsw.Connection, condition: Condition, index: Index) -> tuple[int, int, int]:
+def _totals(con: apsw.Connection, index: Index, condition: Condition) -> tuple[int, int]:
+    """How many rows there are, and how many words they hold."""
     where, values = condition
-    [(rows, words, changes)] = con.execute(
-        # the primary key
-        f"""
-        SELECT coalesce(sum(passages), 0), coalesce(sum(words), 0), coalesce(sum(changes), 0)
+    statement = f"""
+        SELECT coalesce(sum(passages), 0), coalesce(sum(words), 0)
         FROM passage_totals
         WHERE archived = ?
         AND {where}
-        """,
-        (index.archived, *values),
-    )
-    return int(rows), int(words), int(changes)
-
-
-def _totals(con: apsw.Connection, index: Index) -> tuple[int, int, int]:
-    """How many rows there are, how many words they hold, and a number that rises with every change of them."""
-    return looked_up(con, index, lambda: _summed(con, ("TRUE", []), index))
+        """  # the primary key
+    given = (index.archived, *values)
+    rows: list[Any] = looked_up(con, (statement, *given), lambda: con.execute(statement, given).fetchall())
+    return int(rows[0][0]), int(rows[0][1])
 
 
 def _formula(shown: Seen, weights: Sequence[float]) -> str:
@@ -359,98 +185,35 @@ def _formula(shown: Seen, weights: Sequence[float]) -> str:
     return " ".join(map(repr, (column, words / max(shown.rows, 1), *weights)))
 
 
-def _admitted_by(restriction: Restriction) -> tuple[str, list[Any]]:
-    where, values = restriction.condition()
-    return f"SELECT seq FROM {sqlite_filters.small_table(restriction)} WHERE {where}", [*values]
-
-
-def admitted(con: apsw.Connection, restriction: Restriction, seqs: Sequence[int]) -> list[Admitted]:
-    """Those of these memories that the restriction admits."""
-    where, values = restriction.condition()
-    rows: list[Any] = con.execute(
-        # CROSS JOIN keeps the order: each memory by its primary key.
-        f"""
-        SELECT memories.seq, memories.created_at, memories.id
-        FROM json_each(?) AS wanted
-        CROSS JOIN memories ON memories.seq = wanted.value
-        WHERE {where}
-        """,
-        (json.dumps(seqs), *values),
-    ).fetchall()
-    return rows
-
-
-def found_by_rows(con: apsw.Connection, restriction: Restriction, weighed: Weighed) -> Found:
-    scores = weighed.scores()
-    return Found.of(scores, admitted(con, restriction, [*scores]))
-
-
 def rarities(
-    con: apsw.Connection,
-    words: Sequence[str],
-    views: tuple[View, ...],
-    *,
-    sees_all: bool,
-    postings: Callable[[], Postings] | None = None,
+    con: apsw.Connection, words: Sequence[str], views: tuple[View, ...], *, sees_all: bool
 ) -> dict[str, float]:
     """How much each word tells."""
-    if not words:
+    stems = {word: stem for word in words if (stem := stem_of(word))}
+    if not stems:
         return {}
     shown = _seen(con, views, HOT, sees_all=sees_all)
-    stems = {word: stem for word in words if (stem := stem_of(word))}
-    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, _counting(con, HOT, postings), HOT)
+    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, HOT)
     return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 
 
-def numbers_of(con: apsw.Connection, ids: Sequence[str]) -> dict[int, str]:
-    """Memories by their number in this store, which never changes."""
-    rows: Iterable[Any] = con.execute(
-        # the unique index of ids
-        "SELECT seq, memories.id FROM json_each(?) AS wanted CROSS JOIN memories ON memories.id = wanted.value",
-        (json.dumps(list(ids)),),
-    )
-    return dict(rows)
-
-
-def words_held(
-    con: apsw.Connection, text: str, wanted: Mapping[int, str], postings: Postings | None = None
-) -> dict[str, tuple[str, ...]]:
-    """For each memory, by its number, the words of the text that it holds. What `postings` have is not looked for."""
-    stems = {word: stem for word in query_words(text) if (stem := stem_of(word))}
-    if not stems or not wanted:
-        return {}
-    held: dict[str, dict[str, None]] = {}
-    for index in (HOT, ARCHIVED):
-        indexed, _, version = _totals(con, index)
-        if not indexed:
-            continue  # most stores have archived nothing
-        known = postings.holding(stems.values(), wanted, version) if postings is not None and index is HOT else {}
-        others = [stem for stem in stems.values() if stem not in known]
-        counts = _common_remembered(con, others, indexed, partial(vocabulary, con, index), index) if others else {}
-        for word, stem in stems.items():
-            found: Iterable[int] = known.get(stem, ())
-            if stem in counts:
-                # One look through all rows that hold a word, or, if there are very many of them, one for each memory.
-                common = counts[stem] > SCANNED * len(wanted)
-                found = _memories_with(con, word, wanted, index, each=common)
-            for seq in found:
-                held.setdefault(wanted[seq], {})[word] = None
+def words_held(con: apsw.Connection, text: str, wanted: Mapping[int, str]) -> dict[str, tuple[str, ...]]:
+    """For each memory, by its number, the words of the text that it holds."""
+    held: dict[str, list[str]] = {}
+    for word in query_words(text) if wanted else ():
+        for index in (HOT, ARCHIVED) if stem_of(word) else ():
+            rows = con.execute(
+                f"""
+                SELECT DISTINCT rowid / {MAX_PASSAGES}
+                FROM {index.table}
+                WHERE {index.table} MATCH ?
+                AND rowid / {MAX_PASSAGES} IN (SELECT value FROM carray(?))
+                """,
+                (_expression([word], ()), numbers(wanted)),
+            )
+            for (seq,) in rows:
+                held.setdefault(wanted[seq], []).append(word)
     return {memory: tuple(words) for memory, words in held.items()}
-
-
-def _memories_with(
-    con: apsw.Connection, word: str, wanted: Iterable[int], index: Index, *, each: bool
-) -> Iterator[int]:
-    """Of the memories that are wanted those with a word; each is looked for, or all rows with it are looked through."""
-    table = index.table
-    if each:
-        near = f"{table}.rowid BETWEEN wanted.value * 256 AND wanted.value * 256 + 255"
-        sql = f"SELECT {table}.rowid FROM carray(?) AS wanted CROSS JOIN {table} ON {near} WHERE {table} MATCH ?"
-    else:
-        sql = f"SELECT rowid FROM {table} WHERE rowid / 256 IN (SELECT value FROM carray(?)) AND {table} MATCH ?"
-    those = apsw.carray(array("q", wanted))
-    rows: list[Any] = con.execute(sql, (those, _expression([word], ()))).fetchall()
-    return (rowid // 256 for (rowid,) in rows)
 
 
 def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float:
@@ -471,63 +234,18 @@ def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float
     return score
 
 
-def _counting(
-    con: apsw.Connection, index: Index, postings: Callable[[], Postings] | None, *, to_weigh: bool = False
-) -> Count:
-    """How the rows that hold a word are counted: by FTS5, or where it can be told from what was counted before."""
-    if postings is None:
-        return partial(vocabulary, con, index)
-    _, _, version = _totals(con, index)
-    return partial(postings().counted, con, version, to_weigh=to_weigh)
-
-
-def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, count: Count, index: Index) -> dict[str, int]:
+def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, index: Index) -> dict[str, int]:
     """In how many rows each word stands; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
     for word in words:
         by_stem.setdefault(stem_of(word), word)
     by_stem.pop("", None)  # the tokenizer sees no word
-    known = _rows_with(con, by_stem, shown, count, index)
-    return {word: int(known.get(stem, 0)) for stem, word in by_stem.items()}
+    known = _rows_with(con, by_stem, shown, index) if shown.rows else {}
+    return {word: known.get(stem, 0) for stem, word in by_stem.items()}
 
 
-def _rows_with(
-    con: apsw.Connection, stems: Mapping[str, str], shown: Seen, count: Count, index: Index
-) -> dict[str, int]:
-    """In how many rows that are seen each of these stems stands; those in none may be left out."""
-    if shown.views is None:
-        return _common_remembered(con, stems, shown.rows, count, index)
-    known = count([*stems])
-    if shown.everything:
-        return known
-    return {stem: _visible_rows_with(con, stem, stems[stem], shown, index) for stem in known}
-
-
-def _common_remembered(
-    con: apsw.Connection, stems: Iterable[str], rows: int, count_rows: Count, index: Index
-) -> dict[str, int]:
-    """In how many rows of all: remembered until so much has changed that it might matter. Counting reads them all."""
-    remembered = _remembered.setdefault(con, {})
-    change = change_of(con)
-    known: dict[str, int] = {}
-    unknown: list[str] = []
-    for stem in stems:
-        count, of_rows, of_change = remembered.get((index, stem), (0, -1, -1))
-        if count >= STEADY * max(abs(rows - of_rows), abs(change - of_change)):
-            known[stem] = count
-        else:
-            unknown.append(stem)
-    if unknown:
-        if len(remembered) + len(unknown) > MOST_REMEMBERED:
-            remembered.clear()
-        counted = count_rows(unknown)
-        known |= counted
-        remembered.update({(index, stem): (counted.get(stem, 0), rows, change) for stem in unknown})
-    return {stem: count for stem, count in known.items() if count}
-
-
-def vocabulary(con: apsw.Connection, index: Index, stems: Sequence[str]) -> dict[str, int]:
-    """In how many rows each of these stems stands, without those in none."""
+def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, index: Index) -> dict[str, int]:
+    """In how many rows that are seen each of these stems stands, without those in none."""
     rows = con.execute(
         f"""
         SELECT known.term, known.doc
@@ -535,59 +253,28 @@ def vocabulary(con: apsw.Connection, index: Index, stems: Sequence[str]) -> dict
         CROSS JOIN {index.vocabulary} AS known ON known.term = wanted.value
         WHERE known.col = 'text'
         """,
-        (json.dumps(stems),),
+        (json.dumps([*stems]),),
     )
-    return {str(stem): int(count) for stem, count in rows}
-
-
-def _visible_rows_with(con: apsw.Connection, stem: str, word: str, shown: Seen, index: Index) -> int:
-    """Counted by looking at each row with the word; remembered for as long as nothing changes that the caller sees.
-    A count that is nearly right would tell by its error what is hidden."""
-    assert shown.views is not None
-    remembered = _counted.setdefault(con, {})
-    count, changes = remembered.get((index, stem, shown.views), (0, -1))
-    if changes != shown.changes:
-        if len(remembered) >= MOST_REMEMBERED:
-            remembered.clear()
-        where, values = shown.condition()
-        [(count,)] = con.execute(
-            f"""
-            SELECT count(*)
-            FROM {index.table}
-            CROSS JOIN passages ON passages.id = {index.table}.rowid
-            WHERE {index.table} MATCH ?
-            AND {where}
-            """,
-            (_expression([word], _spaces_of(shown)), *values),
-        )
-        remembered[index, stem, shown.views] = count, shown.changes
-    return int(count)
+    known = {str(stem): int(count) for stem, count in rows}
+    if shown.everything:
+        return known
+    # A count that is nearly right would tell by its error what is hidden.
+    where, values = shown.condition()
+    statement = f"""
+        SELECT count(*)
+        FROM {index.table}
+        CROSS JOIN passages ON passages.id = {index.table}.rowid
+        WHERE {index.table} MATCH ?
+        AND {where}
+        """
+    spaces = _spaces_of(shown)
+    return {stem: con.execute(statement, (_expression([stems[stem]], spaces), *values)).get for stem in known}
 
 
 def _spaces_of(shown: Seen) -> tuple[int, ...]:
     """The spaces to ask for by token; none where that would not leave far fewer rows."""
-    spaces = tuple(view.space for view in shown.views or () if view.space is not None)
-    return spaces if shown.narrow and len(spaces) == len(shown.views or ()) else ()
-
-
-def _in_most(con: apsw.Connection, spaces: tuple[int, ...] | None, index: Index) -> bool:
-    """Whether most rows are in the spaces that are asked for: then no space narrows down what words find."""
-    return spaces is None or 2 * _rows_in(con, spaces, index) > _totals(con, index)[0]
-
-
-def _rows_in(con: apsw.Connection, spaces: tuple[int, ...], index: Index) -> int:
-    return looked_up(con, (index, spaces), lambda: _summed(con, among("space", spaces), index))[0]
-
-
-def _scope(
-    con: apsw.Connection, spaces: tuple[int, ...] | None, shown: Seen, index: Index, *, matching_rows: int
-) -> tuple[int, ...]:
-    """The spaces to look in by token, if that leaves fewer rows to weigh than the words alone do."""
-    if not shown.everything:
-        return _spaces_of(shown)
-    if spaces is None:
-        return ()
-    return spaces if 2 * _rows_in(con, spaces, index) <= matching_rows else ()
+    spaces = tuple(view.space for view in shown.views if view.space is not None)
+    return spaces if shown.narrow and len(spaces) == len(shown.views) else ()
 
 
 def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:

@@ -114,6 +114,17 @@ def _complete(blob: bytes) -> bool:
     return len(blob) % 4 == 0 or (len(blob) % 2 == 1 and len(blob) >= 5)
 
 
+def by_name(rows: Sequence[tuple[str, bytes]]) -> dict[str, Vector]:
+    """Vectors by what they are called; those of which no cosine can be made are left out."""
+    names, blobs = [name for name, _ in rows], [blob for _, blob in rows]
+    if len({*map(len, blobs)}) == 1:
+        vectors = matrix(blobs, dimension_of(len(blobs[0])))
+        if vectors.any(axis=1).all():
+            return dict(zip(names, vectors, strict=True))
+    found = zip(names, map(from_blob, blobs), strict=True)
+    return {name: vector for name, vector in found if usable(vector)}
+
+
 def matrix(blobs: Sequence[bytes], dimension: int) -> Vector:
     """One row for each; all zero where the numbers are unusable, which is like nothing at all."""
     rows: Vector = np.empty((len(blobs), dimension), np.float32)

@@ -26,7 +26,8 @@ from zlib import crc32
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import dimension_of, further_models, kept, of_dimension
+from scrubjay.stores.promises.memories import FURTHER_MODELS
+from scrubjay.stores.sqlite.filters import dimension_of, further_models, of_dimension
 from scrubjay.values.frozen import dataclass
 
 FROM_VECTORS = 20_000  # fewer are compared in memory, exactly and as fast
@@ -96,16 +97,21 @@ def _make_room(con: apsw.Connection) -> None:
 
 
 def tables(con: apsw.Connection, *states: str) -> list[Table]:
-    """The tables in these states, oldest first."""
+    """The tables in these states, oldest first. One of a model that is kept no longer is as good as retired."""
     rows = con.execute(
-        "SELECT number, dimension, state, buckets, trained, filled, model, lean FROM vector_indexes ORDER BY number"
+        """
+        SELECT
+            number, dimension,
+            CASE WHEN model IS NULL OR model IN (
+                SELECT listed.value FROM facts CROSS JOIN json_each(facts.value) AS listed WHERE facts.key = ?
+            ) THEN state ELSE 'retired' END,
+            buckets, trained, filled, model, lean
+        FROM vector_indexes
+        ORDER BY number
+        """,
+        (FURTHER_MODELS,),
     )
     return [table for table in (Table(*row) for row in rows) if table.state in states]
-
-
-def numbers(table: Table) -> str:
-    """The numbers of a table by their names, as they lie behind it."""
-    return f"SELECT id, {', '.join(f'c{place} AS {name}' for place, name in enumerate(COLUMNS))} FROM {table.name}_base"
 
 
 def code(name: str) -> int:
@@ -154,7 +160,6 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
     wanted: dict[int, dict[int, Row]] = {}
     for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
         wanted[seq] = {}
-    own = kept(table.model)
     former = "SELECT id, vector FROM former_vectors WHERE model = ?"
     replaced = {rowid: as_floats(blob) for rowid, blob in con.execute(former, (table.model or "",))}
     rows = con.execute(
@@ -162,13 +167,13 @@ def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any])
         SELECT seq, part, space, audience, user_id, state, kind, category, importance, created_at,
             coalesce(expires_at, ?), coalesce(conversation_id, 0), vectors.vector
         FROM memories
-        CROSS JOIN {own.table} ON vectors.memory = memories.seq
+        CROSS JOIN vectors ON vectors.memory = memories.seq
         WHERE {where}
         AND memories.state < 4
-        AND {own.condition}
+        AND vectors.model = ?
         AND {of_dimension(table.dimension)}
         """,
-        (NEVER, *values, *own.values),
+        (NEVER, *values, table.model or ""),
     )
     for seq, part, space, audience, user, state, kind, category, importance, *rest, vector in rows:
         numbers = (space, audience, user, state, code(kind), code(category), thousandths(importance), *rest)
@@ -252,15 +257,14 @@ def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
     if tables(con, "filling"):
         return None
     for model in (None, *further_models(con)):
-        own = kept(model)
-        newest = f"SELECT length(vector) FROM vectors WHERE {own.condition} ORDER BY memory DESC LIMIT 1"
-        for (size,) in con.execute(newest, own.values):
+        newest = "SELECT length(vector) FROM vectors WHERE model = ? ORDER BY memory DESC LIMIT 1"
+        for (size,) in con.execute(newest, (model or "",)):
             dimension = dimension_of(size)
             enough = _enough(con, dimension, model, from_vectors)
             # No further than there: all of them are counted only when a table is made.
-            some = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {own.condition} LIMIT ?)"
-            if con.execute(some, (*own.values, enough)).get >= enough:
-                vectors = con.execute(f"SELECT count(*) FROM vectors WHERE {own.condition}", own.values).get
+            some = "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = ? LIMIT ?)"
+            if con.execute(some, (model or "", enough)).get >= enough:
+                vectors = con.execute("SELECT count(*) FROM vectors WHERE model = ?", (model or "",)).get
                 return _planned(dimension, vectors, model)
     return None
 
@@ -282,8 +286,7 @@ def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
     from scrubjay.stores.sqlite.vectors.blobs import as_floats  # numpy is not for a search by words
 
     wanted = max(SAMPLE, SAMPLE_PER_LIST * plan.buckets)
-    own = kept(plan.model)
-    [(last,)] = con.execute(f"SELECT max(id) FROM {own.table}")
+    [(last,)] = con.execute("SELECT max(id) FROM vectors")
     step = max(1, last // wanted)
     rows = con.execute(
         # By the primary key, evenly: ids are given in order of arrival.
@@ -291,11 +294,11 @@ def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
         WITH RECURSIVE places (id) AS (SELECT 1 UNION ALL SELECT id + ?1 FROM places WHERE id + ?1 <= ?2)
         SELECT vectors.vector
         FROM places
-        CROSS JOIN {own.table} ON vectors.id = places.id
+        CROSS JOIN vectors ON vectors.id = places.id
         WHERE {of_dimension(plan.dimension)}
-        AND {own.condition}
+        AND vectors.model = ?
         """,
-        (step, last, *own.values),
+        (step, last, plan.model or ""),
     )
     return [as_floats(vector) for (vector,) in rows]
 
@@ -372,19 +375,18 @@ def complete(con: apsw.Connection, table: Table) -> bool:
 
     Its own check would miss the vectors (`_blank`); so all that it has is asked for.
     """
-    own = kept(table.model)
     wanted = {
         rowid
         for (rowid,) in con.execute(
             f"""
             SELECT memories.seq * {PARTS} + vectors.part
-            FROM {own.table}
+            FROM vectors
             CROSS JOIN memories ON memories.seq = vectors.memory
             WHERE memories.state < 4
-            AND {own.condition}
+            AND vectors.model = ?
             AND {of_dimension(table.dimension)}
             """,
-            own.values,
+            (table.model or "",),
         )
     }
     if table.state == "filling":

@@ -1,0 +1,210 @@
+"""Finding by meaning: the cosine of a query's vector with the vectors of the memories that a filter admits.
+
+A small store's vectors are held in memory (held.py) and all compared. In a large store a table of vec1.py names the
+likely memories; their own vectors, read from the file, decide. The same is done of all that few memories have, and of
+everything where there is neither. Vectors are unit length, so a cosine is a dot product. A memory of several parts
+counts by its best one.
+
+A table is derived data: that a memory is admitted is told by its row (finding.py), so an error in a table may cost
+recall, never a secret.
+"""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from math import isqrt
+from typing import Any
+
+import apsw
+import numpy as np
+
+from scrubjay.embedders.base import Vector
+from scrubjay.lazy import logging
+from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, change_of, further_models, looked_up
+from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Score, Scores, Within
+from scrubjay.stores.sqlite.vectors import vec1
+from scrubjay.stores.sqlite.vectors.blobs import to_floats
+from scrubjay.stores.sqlite.vectors.held import Compared, Held, Ints, compared_in_file, compared_of
+from scrubjay.stores.tables.sql import Condition, View, joined
+
+HELD_ROWS = 40_000  # 61 MB at 384 dimensions
+CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
+LOOKED_THROUGH = 5  # times the root of the number of lists; of real questions, three would miss one in twenty
+
+
+class VectorIndex:
+    """Search over the vectors of one model. Safe to call from several threads, each with a connection of its own that
+    reads from one snapshot."""
+
+    def __init__(
+        self, model: str | None = None, *, held_rows: int = HELD_ROWS, tables: bool = True, few: int = SMALL
+    ) -> None:
+        """`model` is a further one, whose vectors these are. Without `tables` those of vec1 are not asked; `few` are
+        so many memories that they are compared one by one where tables are."""
+        self._model = model or ""
+        self._held_rows, self._tables, self._few = held_rows, tables, few
+        self._lock = threading.Lock()  # searches take turns: one at a time saturates the memory bus already
+        self._held: Held | None = None
+        self._broken: set[int] = set()  # tables that failed; others may still be fine
+
+    def nearest(self, passing: Passing, vector: Vector, limit: int) -> list[Found]:
+        """The memories whose best part is nearest, each once, best first; equal ones newest first."""
+        con = passing.con
+        table = self._table(con, len(vector))
+        if table is not None:
+            self._held = None
+            try:
+                score = self._by_table(con, table, vector, passing.restriction)
+                return passing.best(max(limit, CANDIDATES), score, few=self._few)[:limit]
+            except vec1.BROKEN as error:
+                self._broken.add(table.number)
+
+                logging.getLogger(__name__).warning("the vector index cannot be used, comparing exactly: %s", error)
+        with self._lock:
+            held = self._current(con, len(vector))
+            compared = None if held is None else held.compared(vector)
+        few = SMALL if compared is None or len(compared[0]) >= MANY else 0
+        return passing.best(limit, scoring(con, vector, self._model, compared), few=few)
+
+    def cosines(self, con: apsw.Connection, vector: Vector, memories: Sequence[int]) -> dict[int, float]:
+        """Of each memory's vectors the highest cosine; those without are left out."""
+        if self._table(con, len(vector)) is None:
+            with self._lock:
+                held = self._current(con, len(vector))
+                if held is not None:
+                    return highest(*held.compared_of(vector, np.array(memories, np.int64)))
+        return cosines_in_file(con, vector, self._model, memories)
+
+    def _by_table(self, con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction) -> Score:
+        def score(depth: int, within: Within) -> Scores:
+            if within is not None:
+                return front(*compared_of(con, vector, self._model, np.asarray(within)), depth)
+            rows, complete = candidates(con, table, vector, restriction, depth)
+            memories = np.array(sorted({row // vec1.PARTS for row in rows}), np.int64)
+            return highest(*compared_of(con, vector, self._model, memories)), complete
+
+        return score
+
+    def _table(self, con: apsw.Connection, dimension: int) -> vec1.Table | None:
+        if not self._tables or not any_tables(con):  # as in most stores
+            return None
+        own = (dimension, self._model)
+        ready = looked_up(con, "ready", lambda: vec1.tables(con, "ready"))
+        fitting = [one for one in ready if (one.dimension, one.model or "") == own]
+        return next((one for one in fitting if one.number not in self._broken and vec1.able(con)), None)
+
+    def _current(self, con: apsw.Connection, dimension: int) -> Held | None:
+        """What is held, as this connection sees the store; None if the vectors are too many, or if the connection reads
+        from a snapshot that is older than what is held, which never goes back."""
+        if self._model and self._model not in further_models(con):  # its vectors go without a change of their memories
+            self._held = None
+            return None
+        change, held = change_of(con), self._held
+        fits = held is not None and held.dimension == dimension
+        if held is not None and fits and (held.change >= change or held.follow(con, change)):
+            return held if held.change == change else None
+        count = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = ? LIMIT {self._held_rows + 1})"
+        self._held = None
+        if con.execute(count, (self._model,)).get <= self._held_rows:
+            held = Held(dimension, self._model, self._held_rows)
+            self._held = held if held.follow(con, change) else None
+        return self._held
+
+
+def cosines_in_file(con: apsw.Connection, vector: Vector, model: str, memories: Sequence[int]) -> dict[int, float]:
+    return highest(*compared_of(con, vector, model, np.array(memories, np.int64)))
+
+
+def scoring(con: apsw.Connection, vector: Vector, model: str, compared: Compared | None = None) -> Score:
+    """How memories are scored that are all compared: those that are compared already, or in the file."""
+
+    def score(depth: int, within: Within) -> Scores:
+        if compared is None:
+            if within is not None:
+                return front(*compared_of(con, vector, model, np.asarray(within)), depth)
+            return front_of_all(compared_in_file(con, vector, model), depth)
+        memories, cosines = compared
+        if within is not None:
+            rows = np.isin(memories, np.asarray(within))
+            memories, cosines = memories[rows], cosines[rows]
+        return front(memories, cosines, depth)
+
+    return score
+
+
+def front(memories: Ints, cosines: Vector, depth: int) -> Scores:
+    return front_of_all([(memories, cosines)], depth)
+
+
+def front_of_all(rows: Iterable[Compared], depth: int) -> Scores:
+    """The memories with the highest cosines, and all that equal the lowest of them, of rows that come in pieces."""
+    memories, cosines, complete = np.empty(0, np.int64), np.empty(0, np.float32), True
+    for more, theirs in rows:
+        memories, cosines = np.concatenate((memories, more)), np.concatenate((cosines, theirs))
+        if depth < len(cosines):
+            place = len(cosines) - depth
+            high = cosines >= np.partition(cosines, place)[place]
+            memories, cosines, complete = memories[high], cosines[high], False
+    return highest(memories, cosines), complete
+
+
+def highest(memories: Ints, cosines: Vector) -> dict[int, float]:
+    """Each memory once, with its highest cosine, which comes last."""
+    order = cosines.argsort()
+    return dict(zip(memories[order].tolist(), cosines[order].tolist(), strict=True))
+
+
+def any_tables(con: apsw.Connection) -> bool:
+    return looked_up(con, vec1.ANY, lambda: con.execute(vec1.ANY).get is not None)
+
+
+def candidates(
+    con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, depth: int
+) -> tuple[list[int], bool]:
+    """Rows with the nearest codes, of those that a restriction admits; and whether these are all that there are."""
+    lists = min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
+    while True:
+        found: dict[int, None] = {}
+        for view in restriction.views:  # an OR over two columns would be applied after the cut
+            where, values = joined(list(conditions(view, restriction)), "AND")
+            rows: list[Any] = con.execute(
+                f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}",
+                # below 1 a number of lists would be a share, 1.0 is one list
+                (to_floats(vector), json.dumps({"k": depth, "nprobe": lists}), *values),
+            ).fetchall()
+            found |= dict.fromkeys(row for (row,) in rows)
+        complete = len(found) < depth
+        if not complete or lists == table.buckets:
+            return list(found), complete
+        lists = table.buckets  # others may be in those that were passed over
+
+
+def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
+    """What the table's numbers can say, a little too generous where they are rounded."""
+    yield among("state", restriction.states)
+    if view.space is not None:
+        yield "space = ?", [view.space]
+    if view.audiences is not None:
+        yield among("audience", view.audiences)
+    if restriction.expired is not None:
+        yield f"expires {'<=' if restriction.expired else '>'} ?", [restriction.now]
+    if restriction.created_since is not None:
+        yield "created >= ?", [restriction.created_since]
+    if restriction.created_until is not None:
+        yield "created <= ?", [restriction.created_until]
+    if restriction.min_importance is not None:
+        yield "importance >= ?", [vec1.thousandths(restriction.min_importance)]
+    if restriction.max_importance is not None:
+        yield "importance <= ?", [vec1.thousandths(restriction.max_importance)]
+    if restriction.kinds is not None:
+        yield among("kind", [vec1.code(kind) for kind in restriction.kinds])
+    if restriction.categories is not None:
+        yield among("category", [vec1.code(category) for category in restriction.categories])
+    if restriction.user is not None:
+        yield "user = ?", [restriction.user]
+    if restriction.conversation is not None:
+        yield "conversation = ?", [restriction.conversation]
