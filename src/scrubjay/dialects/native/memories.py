@@ -130,7 +130,8 @@ def search(
     asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
     hits = engine.search(asked)
     doubts = engine.conflicts.doubts([hit.memory for hit in hits])
-    worth = [hit.memory.id for hit in hits.worth_reading(doubts)]
+    few = 10 if hits.verdict is Verdict.WEAK else 3  # a person sees at a glance what a model would have to read
+    worth = [hit.memory.id for hit in hits.worth_reading(doubts, few)]
     found = {name: to_json(getattr(hits, name)) for name in ("hits", "verdict", "total")}
     return {**found, "worth": worth, "doubts": doubts} | present(degraded=hits.degraded)
 
