@@ -42,13 +42,14 @@ LOOK_ALIKES = LookAlikes(
         for signs, letters in {
             "аеосхнтіјԁոՍսօһԛ": "aeocxhtijdnuuohq",
             "АЕОСХНТІЈᎠΝΕΤΟΧСΙ": "aeocxhtijdnetoxci",
-            "εοντχιςσ": "eontxicc",
+            "εοντχι": "eontxi",
             "ЕҒЗОТДДИ": "efzotddn",
             "ꭰꭼꮯꭲꮎꭺꭻᎬᏟᎢᎾ": "decionjecio",
             "ꓰꓠꓓꓚꓳꓔꓫꓲꓙ": "endcotxij",
             "ⲉⲛⲟⲧⲭⲥⲓ": "enotxci",
             "0317": "oeit",
-            "꞊᐀꓿⚌〓⩵≈≣": "========",
+            "ᗴᕮᙓᗱᑎᗪᗫᑕ᙭ᗝᒍЄєη∂¢€": "eeeenddcxojeendce",
+            "꞊᐀꓿⚌〓⩵≈≣⸗ニ二": "===========",
         }.items()
         for sign, letter in zip(signs, letters, strict=True)
     }
