@@ -25,7 +25,7 @@ from scrubjay.text import names
 from scrubjay.text.events import CHANGED
 from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
-from scrubjay.text.tokens import WORD, words_of
+from scrubjay.text.tokens import TALKING, WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words
 from scrubjay.values.memory import Link, LinkKind, Memory
 from scrubjay.values.search import (
@@ -151,11 +151,11 @@ class Ranked:
 def fuse(found: Candidates, knots: Knots, further: Sequence[tuple[Mapping[str, float], float]] = ()) -> Ranked:
     """One list of candidates, best first. `knots` say what a cosine is worth; `further` are the similarities that each
     further model sees, and the weight with which they count."""
-    from scrubjay.values.vectors import interpolated
+    from scrubjay.values.vectors import interpolate_all
 
     words, cosines = np.asarray(found.word_scores, np.float64), np.asarray(found.cosines, np.float64)
     embedded = ~np.isnan(cosines)
-    similarities = np.where(embedded, interpolated(cosines, knots), 0.0)
+    similarities = np.where(embedded, interpolate_all(cosines, knots), 0.0)
     for seen, weight in further:
         others = np.array([seen.get(memory, math.nan) for memory in found.memories], np.float64)
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
@@ -203,7 +203,7 @@ def rank(
     plain_sum = query.weights is not None and query.weights.order
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
-        found = second_look(found, glimpses, query.text, periods, passages)
+        found = second_look(found, glimpses, query, periods, passages)
         found.chances = chances_of(found, reworded=bool(query.also))
         if current:
             found = newer_first(found, glimpses, query.text, vectors_of)
@@ -263,7 +263,7 @@ TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
 def second_look(
-    found: Ranked, glimpses: Glimpses, question: str, periods: Sequence[Period], passages: Mapping[str, float]
+    found: Ranked, glimpses: Glimpses, query: Query, periods: Sequence[Period], passages: Mapping[str, float]
 ) -> Ranked:
     """The candidates rescored, best first; those without a glimpse keep their score. `passages` say of long notes what
     their best passage holds of the question."""
@@ -275,7 +275,7 @@ def second_look(
     if glimpses.memories != looked:  # in another order, or some are gone
         place = dict(zip(looked, rows, strict=True))
         rows = [place[memory] for memory in glimpses.memories]
-    all_scores, at = np.array(found.scores, np.float64), np.array(rows)
+    all_scores, all_words, at = np.array(found.scores, np.float64), np.array(found.word_scores), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
     similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
     lengths, talks = np.asarray(glimpses.length), conversation_ids(glimpses)
@@ -290,12 +290,13 @@ def second_look(
             held *= np.minimum(doublings / FULLY_READ, 1.0)
             more = np.maximum(held - word_scores, 0.0)
             boosts["passage"] = np.where(embedded, 1 - MEANING, 1.0) * more
-    if alone.any():
+            all_words[at] = np.maximum(word_scores, held)
+    if alone.any() and not query.also:  # other wordings have other words
         leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if not alone.all():  # who said it
-        asked = {word.lower() for word in query_words(question)}
+        asked = {word.lower() for word in query_words(query.text)}
         firsts = map(WORD.search, glimpses.opening)
         begins = [first is not None and first[0].lower() in asked for first in firsts]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
@@ -309,7 +310,7 @@ def second_look(
     again = Ranked(
         found.memories,
         scores=all_scores,
-        word_scores=found.word_scores,
+        word_scores=all_words,
         cosines=found.cosines,
         similarities=found.similarities,
         order=best_first(all_scores, np.asarray(found.similarities)),
@@ -390,7 +391,6 @@ def conversation_boost(scores: Column, talks: Column) -> Column:
 
 COMPARED = 12  # of the best
 ONE_THING = 0.75  # cosine of two memories from which on they may speak of one thing
-TALKING = frozenset(("i", "me", "you", "your"))
 SELDOM = 4  # of those compared may hold a name that says which thing two of them speak of
 NOW = frozenset(("now", "nowadays", "current", "currently", "still", "new"))
 FORMER = frozenset(("previous", "previously", "former", "formerly", "originally", "initially", "earlier"))
@@ -437,7 +437,7 @@ class Fact(NamedTuple):
     vector: Vector
 
 
-class Wanted(NamedTuple):
+class QuestionParts(NamedTuple):
     """What a question asks for."""
 
     stems: frozenset[str]  # of its words that say something, and its figures
@@ -474,12 +474,12 @@ def newer_first(
 def facts(
     found: Ranked, glimpses: Glimpses, vectors_of: Callable[[list[str]], Mapping[str, Vector]]
 ) -> dict[int, Fact]:
-    """Of the first few those that state something; what is said in a conversation outdates nothing said before."""
+    """Of the first few those that state something; what one speaker tells another outdates nothing said before."""
     place = {memory: number for number, memory in enumerate(glimpses.memories)}
     said: dict[int, frozenset[str]] = {}
     for row in found.order[:COMPARED]:
         at = place.get(found.memories[row])
-        if at is not None and not glimpses.conversation[at]:
+        if at is not None:
             words = frozenset(words_of(glimpses.opening[at]))
             if TALKING.isdisjoint(words) and not speaks_again(glimpses.opening[at], glimpses.opening):
                 said[row] = words
@@ -525,7 +525,7 @@ def speaks_again(opening: str, others: Iterable[str]) -> bool:
     return next(those, False) and next(those, False)  # itself, and another
 
 
-def asked_for(question: str) -> Wanted:
+def asked_for(question: str) -> QuestionParts:
     from scrubjay.text.reading import NUMBER_WORDS  # not for a search by words
 
     stems = frozenset(word[: names.STEM] for word in words_of(" ".join(query_words(question))))
@@ -533,10 +533,10 @@ def asked_for(question: str) -> Wanted:
     numbers = (word for word in words if word in NUMBER_WORDS)  # floor two, floor three
     rare = frozenset(word.lower()[: names.STEM] for word in (*names.find_rare_words(question), *numbers))
     pairs = pieces(question) if UNSPACED.search(question) else frozenset[str]()
-    return Wanted(stems | figures, rare | figures, pairs, not NOW.isdisjoint(words))
+    return QuestionParts(stems | figures, rare | figures, pairs, not NOW.isdisjoint(words))
 
 
-def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
+def answers_better(older: Fact, newer: Fact, asked: QuestionParts) -> bool:
     """Whether the newer one, which stands behind, speaks of the same thing and is likely to be the better answer."""
     if (seen := compare_facts(older, newer, asked)) is None:
         return False
@@ -544,7 +544,7 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
     return odds > 0 and not (on_another_one(older, newer, asked) or on_another_subject(older, newer, asked))
 
 
-def compare_facts(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
+def compare_facts(older: Fact, newer: Fact, asked: QuestionParts) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
     from scrubjay.text.reading import CORRECTED, NOWADAYS  # not for a search by words
@@ -596,14 +596,14 @@ def on_one_thing(older: Fact, newer: Fact) -> bool:
     return len(older.telling & newer.telling) >= (1 if older.english and newer.english else 2)
 
 
-def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
+def on_another_one(older: Fact, newer: Fact, asked: QuestionParts) -> bool:
     """The billing service, the ledger service: both are of one kind."""
     lacking = asked.stems - newer.stems - newer.figures
     texts = (said_of(asked.stems, older.opening), said_of(asked.stems, newer.opening))
     return names.names_another_instead(lacking, older.opening, newer.opening) or names.is_of_another_one(*texts)
 
 
-def on_another_subject(older: Fact, newer: Fact, asked: Wanted) -> bool:
+def on_another_subject(older: Fact, newer: Fact, asked: QuestionParts) -> bool:
     """The shipping service runs on …, checkout was upgraded to …: further off in meaning, the newer one lacks what the
     older one is about and the question names. Where the question has other words than the older one, both are about
     different things."""

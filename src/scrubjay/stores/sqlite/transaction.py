@@ -37,7 +37,7 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
-from scrubjay.text.words import MAX_PASSAGES, found_by, indexed
+from scrubjay.text.words import MAX_PASSAGES, found_by, words_to_index
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
@@ -136,7 +136,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
         if former_phrases is not None:
-            columns["former_also"] = codec.written(former_phrases)
+            columns["former_also"] = codec.write_json(former_phrases)
         if stored is None:
             new = _first(memory) | {"parts": parts, "category_agreed": agreed}
             self._insert_new([memory], [columns | new])
@@ -752,7 +752,7 @@ def _words_of(seq: int, memory: Memory, space: int) -> List[tuple[int, str, str]
     """The rows by which it is found."""
     scope = scope_token(space)
     found = enumerate(found_by(memory))
-    return [(seq * MAX_PASSAGES + place, indexed(passage), scope) for place, passage in found]
+    return [(seq * MAX_PASSAGES + place, words_to_index(passage), scope) for place, passage in found]
 
 
 def _tags_of(seq: int, memory: Memory) -> List[tuple[int, str]]:
