@@ -83,6 +83,7 @@ simulate: .venv/ready-dev
 # Ends with one table: every figure beside its floor in this run, what it was before, and its goal.
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
+	$(RUN) -m bench.windows
 	$(RUN) -m bench.system
 	$(RUN) -m bench.archive
 	$(RUN) -m bench.sync

@@ -52,7 +52,6 @@ class Recorded:
     stale: frozenset[str]
     stranger: bool
     fused: tuple[Any, ...] = ()
-    weight: float = 0.0
     ranked: tuple[Any, ...] = ()
     passages: Mapping[str, float] = field(default_factory=dict)
     links: Sequence[Link] = ()
@@ -64,9 +63,9 @@ def recording(into: list[Recorded]) -> Iterator[None]:
     """What is given to `ranking` goes to the last of these, too."""
     fuse, rank, vectors = ranking.fuse, ranking.rank, dict[str, Any]()
 
-    def fuse_and_record(*given: Any, weight: float) -> Any:
-        into[-1].fused, into[-1].weight = given, weight
-        return fuse(*given, weight=weight)
+    def fuse_and_record(*given: Any) -> Any:
+        into[-1].fused = given
+        return fuse(*given)
 
     def rank_and_record(found: Any, query: Query, periods: Any, glimpses: Any, **further: Any) -> Any:
         one, best = into[-1], found.first(ranking.LOOKED)
@@ -87,7 +86,7 @@ def order_of(one: Recorded) -> tuple[list[str], Numbers]:
         return [], np.zeros(0)
     query, periods, glimpses = one.ranked
     found = ranking.rank(
-        ranking.fuse(*one.fused, weight=one.weight),
+        ranking.fuse(*one.fused),
         query,
         periods,
         glimpses,

@@ -83,10 +83,11 @@ def bare_memory(code: str, home: Path) -> dict[str, float]:
 class Server:
     """A `scrubjay mcp` of our own, from its start to its end."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, program: str | None = None) -> None:
+        """`program`: Python that is run instead of the command."""
         self.begun = time.perf_counter()
         self._child = subprocess.Popen(
-            [*COMMAND, "mcp", "--dialect", "memento"],
+            [*(COMMAND if program is None else [sys.executable, "-c", program]), "mcp", "--dialect", "memento"],
             env=environment(home),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

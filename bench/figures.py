@@ -20,7 +20,7 @@ from typing import Any
 
 from bench import report
 
-BENCHES = ("large", "speed", "bulk", "postgres")  # those whose results have figures
+BENCHES = ("large", "speed", "windows", "bulk", "postgres")  # those whose results have figures
 BEFORE = Path(__file__).with_name("before.json")
 FLOORS_THERE = {"search, 1,000 memories": 0.22, "search, 10,000 memories": 1.8}  # ms
 

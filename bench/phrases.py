@@ -34,6 +34,7 @@ from scrubjay.values.search import Verdict
 TRAINING = Path(training_worlds.__file__).parent
 LOOKED_AT = 10  # hits of a question
 STRANGERS = 15  # questions of other worlds that each world is asked
+NOT_ENGLISH = "not in English"
 CASES = {"neither": (False, False), "stored": (True, False), "asked": (False, True), "both": (True, True)}
 
 
@@ -209,8 +210,13 @@ def measure(
             known = fill(alone, world, with_phrases=with_phrases)
             others = [other for other in worlds if other is not world and other.everyday is world.everyday]
             for also in reworded:
-                kind = "everyday, a world alone" if world.everyday else "training, a world alone"
-                found.setdefault((kind, also), []).extend(ask_world(alone, known, world, others, reworded=also))
+                asked = ask_world(alone, known, world, others, reworded=also)
+                for kind in (
+                    "each",
+                    "everyday" if world.everyday else "training",
+                    *(() if world.english else (NOT_ENGLISH,)),
+                ):
+                    found.setdefault((f"{kind}, a world alone", also), []).extend(asked)
         every = jay.bound_to(spaces=("every-world",), only=True)
         for world in worlds:
             together |= fill(every, world, with_phrases=with_phrases)

@@ -78,6 +78,40 @@ def test_the_readmes_example_prints_what_it_says(tmp_path):
     assert second.endswith("User moved to Austin")
 
 
+def test_the_tutorial_shows_what_the_commands_print(tmp_path):
+    """Line for line, but for ids, times, and the last digits of scores."""
+    program, ids = str(Path(sys.executable).with_name("scrubjay")), {}
+
+    def lines(text):
+        text = re.sub(r"20[0-9]{2}-\S+ [0-9:]{5}", "THEN", text)
+        return sorted(
+            re.sub(r"^([01]\.[0-9]+)\s+(mem_\w+)\s+([^\t]*).*", r"SCORE \2 \3", line) for line in text.splitlines()
+        )
+
+    def scores(text):
+        return [float(score) for score in re.findall(r"(?m)^[01]\.[0-9]+(?=\s)", text)]
+
+    for block in blocks(ROOT / "docs/tutorial/first-memory.md", "console"):
+        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            for known, real in ids.items():
+                command = command.replace(known, real)
+            done = subprocess.run(
+                [program, *shlex.split(command)[1:]],
+                cwd=tmp_path,
+                env=surroundings(tmp_path),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=240,
+                check=False,
+            )
+            ids |= zip(re.findall(r"mem_\w{12}", shown), re.findall(r"mem_\w{12}", done.stdout), strict=False)
+            for known, real in ids.items():
+                shown = shown.replace(known, real)
+            assert lines(done.stdout) == lines(shown), command
+            assert scores(done.stdout) == pytest.approx(scores(shown), abs=0.15)
+
+
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 
 

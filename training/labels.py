@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -87,7 +87,7 @@ def small(jay: Engine, world: phrases.World, size: int, draw: Random, *, with_ph
     asked = draw.choice([one for one in world.questions if one.gold & {text.id for text in world.texts}])
     answer = next(text for text in world.texts if text.id in asked.gold)
     rest = draw.sample([text for text in world.texts if text.id not in asked.gold], size - 1)
-    some = phrases.World(world.name, world.everyday, (*rest, answer), world.questions)
+    some = replace(world, texts=(*rest, answer))
     place = jay.bound_to(spaces=(f"{world.name.replace('_', '-')}-{size}",), only=True)
     known = phrases.fill(place, some, with_phrases=with_phrases)
     here = {text.id for text in some.texts}

@@ -70,3 +70,14 @@ def test_reembedding_with_the_same_model_says_that_there_is_nothing_to_do(run, s
 
     assert done.code == 0, done.err
     assert json.loads(done.out)["memories"] == 0
+
+
+def test_a_file_that_is_no_backup_is_told_before_anything_else(call, stored, tmp_path):
+    stored("User likes tea")
+    (tmp_path / "notes.txt").write_text("tea")
+
+    missing, foreign = call("restore", "nope.db"), call("restore", "notes.txt")
+
+    assert (missing.code, foreign.code) == (3, 1)
+    assert "No backup nope.db." in missing.err
+    assert "notes.txt is not a scrubjay backup" in foreign.err

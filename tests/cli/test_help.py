@@ -91,6 +91,13 @@ def test_a_mistyped_option_is_guessed(call):
     assert "--limit" in done.err
 
 
+def test_what_other_programs_call_it_works_too(call):
+    assert call("version").out == call("--version").out
+    assert call("help").out == call("--help").out
+    assert call("help", "keys", "create").out == call("keys", "create", "--help").out
+    assert "Unknown command 'nonsense'" in call("help", "nonsense").err
+
+
 def test_the_version_is_shown(call):
     done = call("--version")
 

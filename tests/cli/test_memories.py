@@ -281,6 +281,32 @@ def test_each_undo_takes_back_one_change_and_says_which(call, stored):
     assert "nothing to undo" in refused.err
 
 
+def test_without_an_id_the_last_change_is_taken_back_whichever_it_was(call, stored):
+    nothing = call("undo")
+    old, new, other = (stored(f"User likes {what}", "--tag", what[0]) for what in ("tea", "coffee", "cocoa"))
+
+    call("update", old, "--importance", "0.9")
+    updated = call("undo")
+    call("supersede", old, new)
+    superseded = call("undo")
+    call("forget", other)
+    forgotten = call("undo")
+    call("forget", "--tag", "c", "--yes")
+    many = call("undo")
+    last = stored("A slip")
+    slip, again = call("undo"), call("undo")
+
+    assert (nothing.code, nothing.err) == (3, "Error: Nothing has been changed yet.\n")
+    assert updated.out.startswith(f"{old} is as it was before its last update (importance)")
+    assert superseded.out == f"{old} is no longer outdated by {new}: it is current again.\n"
+    assert forgotten.out == f"{other} is back.\n"
+    assert many.out == "2 memories restored.\n"
+    assert slip.out == f"{last} is forgotten.\n"
+    assert "A slip" in slip.err
+    assert again.out == f"{last} is back.\n"
+    assert len(call("list", "--json").json) == 4
+
+
 def test_an_undo_is_told_to_programs(call, stored):
     id = stored("User likes tea")
     call("update", id, "--content", "User likes coffee")

@@ -32,7 +32,14 @@ def test_text_that_does_no_harm_stays_as_it_is(text):
 
 
 def test_control_characters_are_shown_as_escapes():
-    assert safe("a\x1b[31mb\nc\td\u202e") == "a\\x1b[31mb\\nc\\td\\u202e"
+    assert safe("a\x1b[31mb\nc\td\u202e") == "a\\x1b[31mb⏎c\\td\\u202e"
+
+
+def test_line_ends_are_one_sign_on_one_line(call, stored):
+    stored("first\nsecond\r\n\nthird")
+
+    assert "\tfirst⏎second⏎⏎third\t" in call("search", "second").out
+    assert "first⏎second⏎⏎third" in call("list").out
 
 
 def test_lines_may_be_kept():
@@ -44,7 +51,7 @@ def test_lines_of_a_pipe_are_one_per_memory(call, stored):
 
     [line] = call("list").out.splitlines()
 
-    assert line.endswith("\tfirst\\nsecond\\tthird")
+    assert line.endswith("\tfirst⏎second\\tthird")
 
 
 @pytest.mark.parametrize("command", ["list", "search", "show", "history"])

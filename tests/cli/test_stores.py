@@ -134,6 +134,21 @@ def test_a_mirrored_space_is_a_folder(call, stored, tmp_path):
     assert len(list((tmp_path / "vault").rglob("*.md"))) == 2
 
 
+def test_a_repositorys_space_is_mirrored_where_its_folder_is_and_a_misspelt_one_nowhere(call, tmp_path, monkeypatch):
+    (tmp_path / "crane" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "crane")
+    call("folders", "create", "--project")
+
+    misspelt = call("folders", "mirror", "cranes")
+    call("folders", "mirror")
+    call("store", "The crane is on pier 4")
+
+    assert misspelt.code == 3
+    assert "No space cranes." in misspelt.err
+    assert [line.split("\t")[0] for line in call("folders", "list").out.splitlines()] == ["crane", "default"]
+    assert len(list((tmp_path / "crane" / ".scrubjay").rglob("*.md"))) == 1
+
+
 def test_a_broken_registry_names_the_line_and_is_left_alone(call, home):
     home.mkdir()
     (home / "stores.yaml").write_text("stores:\n  notes: {path: [\n")

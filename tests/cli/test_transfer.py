@@ -53,6 +53,32 @@ def test_a_broken_line_is_named_by_its_number(call, lines, broken, said):
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b'{"type": "entity", "name": "Ann", "observations": ["likes tea"]}\n', "a knowledge graph of server-memory"),
+        (b'{"memory": "likes tea", "user_id": "ann"}\n', "jq -c '{content: .memory}'"),
+        (b'[{"content": "likes tea"}]', "one JSON list"),
+        (b'{\n  "memories": []\n}', "one JSON document"),
+        (b"content,tags\nlikes tea,taste\n", "a table"),
+        (b"# Notes\n\n- likes tea\n", "Markdown"),
+        (b"The user likes tea.\n", "plain text"),
+        (b"SQLite format 3\0", "a SQLite database"),
+        (b"PK\x03\x04\xff\xfe", "a compressed file"),
+        (b'{"type": "scrubjay", "format": 99}\n', "in another format; this scrubjay reads format 1"),
+    ],
+)
+def test_a_foreign_file_is_told_by_what_it_looks_like_and_what_to_do(call, tmp_path, data, said):
+    file = tmp_path / "their list"
+    file.write_bytes(data)
+
+    done = call("import", str(file))
+
+    assert done.code == 1
+    assert said in done.err
+    assert "Nothing was imported." in done.err
+
+
 def test_a_broken_import_says_where_to_go_on_and_then_brings_each_line_once(call, lines):
     many = [{"content": f"Fact number {number}"} for number in range(100)]
 

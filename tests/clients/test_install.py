@@ -89,6 +89,7 @@ def test_removing_leaves_nothing_of_what_install_created(client, call, place):
         ("codex", {"config.toml": "a = 1", "hooks.json": '{\n  "hooks": {\n  }\n}', "AGENTS.md": "Be brief."}),
         ("codex", {"config.toml": "[t]\r\nb = 1", "hooks.json": "\n", "AGENTS.md": "Be brief.\n\n"}),
         ("cursor", {"mcp.json": '{"x": "{}", "mcpServers": {\n}}', "hooks.json": '{"hooks": {\n\n}}'}),
+        ("cursor", {"mcp.json": "{}", "hooks.json": '{"hooks": {"stop": [{"command": "bell"}]}}'}),
         ("gemini", {"settings.json": "// only a comment", "GEMINI.md": "a\r\nb"}),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrubjay.engine.search import ranking
 from scrubjay.engine.search.ranking import Ranked
-from scrubjay.values.search import Candidates, Glimpses
+from scrubjay.values.search import Candidates, Glimpses, Query
 from scrubjay.values.times import milliseconds
 
 AS_IT_IS = ((-1.0, -1.0), (1.0, 1.0))  # what a cosine is worth
@@ -64,8 +64,9 @@ def fuse(by_words, by_meaning, more, *further):
     return list(ranking.fuse(found(by_words, by_meaning, more), AS_IT_IS, further))
 
 
-def second_look(candidates, glimpses, question, periods, passages=()):
-    return list(ranking.second_look(ranked(candidates), seen(glimpses), question, periods, dict(passages)))
+def second_look(candidates, glimpses, question, periods, passages=(), also=()):
+    query = Query(text=question, also=also)
+    return list(ranking.second_look(ranked(candidates), seen(glimpses), query, periods, dict(passages)))
 
 
 def fresh_first(candidates, links):

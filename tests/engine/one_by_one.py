@@ -71,7 +71,8 @@ def second_look(candidates, glimpses, question, periods, passages):
             suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)
             boosts["time"] = TIME * (suits - score)
             score += boosts["time"]
-        looked.append(one._replace(score=max(0.0, min(1.0, score)), boosts=boosts))
+        score, words_held = max(0.0, min(1.0, score)), max(one.word_score, held)
+        looked.append(one._replace(score=score, word_score=words_held, boosts=boosts))
     return sorted(drawn_together(looked, glimpses), key=SCORE, reverse=True)
 
 

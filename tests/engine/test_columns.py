@@ -113,7 +113,7 @@ def test_columns_rank_as_one_by_one(seed):
     if set(asked) == set(ranking.looked_at(quick, periods)):  # else the hundredth and the next are equal
         passages = {name: chance.random() for name in names if chance.random() < 0.3}
         slow = one_by_one.second_look(slow, glimpses, question, periods, passages)
-        quick = ranking.second_look(quick, columns.seen(glimpses), question, periods, passages)
+        quick = ranking.second_look(quick, columns.seen(glimpses), Query(text=question), periods, passages)
         assert in_one_order(quick) == in_one_order(slow)
 
 

@@ -10,6 +10,7 @@ import pytest
 from scrubjay.engine.conflicts import fact_kinds, weights
 from scrubjay.engine.conflicts.differences import restates
 from scrubjay.engine.parts import engine_on
+from scrubjay.engine.store.backlog import LEASE
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.text import languages, reading
 from scrubjay.text.reading import read
@@ -277,6 +278,61 @@ def test_what_arrives_in_bulk_is_judged_in_the_background(real_jay):
 
     assert [(one.old.id, one.new.id) for one in real_jay.conflicts.list()] == [(old, new)]
     assert real_jay.records.upkeep.pending(limit=9) == []
+
+
+def test_a_search_says_which_hits_were_not_compared_yet(real_jay):
+    upkeep = real_jay.records.upkeep
+    upkeep.lease(LEASE, holder="another process", seconds=60)  # so that nothing is compared meanwhile
+    ids = real_jay.store_many([{"content": "User lives in Seattle"}, {"content": "User moved to Austin"}])
+    before = real_jay.search("Where does the user live?")
+
+    upkeep.release(LEASE, holder="another process")
+    real_jay.parts.backlog.finish()
+
+    assert sorted(before.uncompared) == sorted(ids)
+    assert real_jay.search("Where does the user live?").uncompared == ()
+
+
+def test_a_turn_of_a_conversation_is_compared_sentence_by_sentence(real_jay):
+    talk = real_jay.bound_to(spaces=("talk",), only=True)
+    old = "Could you recommend an audiobook about whales? I'm on page 140 of the Shackleton diary, and I love it."
+    new = "What should I cook for six? I have finally reached page 310 of the Shackleton diary, so there is time."
+
+    first = talk.store(old, conversation_id="one").memory
+
+    assert [one.id for one in talk.store(new, conversation_id="two").similar] == [first.id]
+
+
+def test_a_fact_of_a_conversation_is_compared_as_any_other(real_jay):
+    talk = real_jay.bound_to(spaces=("talk",), only=True)
+    old = talk.store("User lives in Seattle", conversation_id="one").memory
+
+    assert [one.id for one in talk.store("User moved to Austin", conversation_id="two").similar] == [old.id]
+
+
+def test_of_facts_loaded_in_one_conversation_the_newer_comes_first(real_jay):
+    jay = real_jay.bound_to(spaces=("facts",), only=True)
+    jay.records.upkeep.lease(LEASE, holder="another process", seconds=60)  # so that nothing is compared meanwhile
+    told = [f"The official language of the club is {language}" for language in ("Danish", "Basque")]
+    facts = [*zip(told, (3, 2), strict=True), ("The ferry is blue", 1)]
+    jay.store_many(
+        {"content": text, "conversation_id": "facts", "created_at": jay.now() - timedelta(days=days)}
+        for text, days in facts
+    )
+
+    first, second = jay.search("What is the official language of the club?")[:2]
+
+    assert [second.memory.content, first.memory.content] == told
+
+
+def test_what_is_asked_once_more_in_a_conversation_is_no_change(real_jay):
+    talk = real_jay.bound_to(spaces=("talk",), only=True)
+    old = "I think I'll go with the Kestrel and the Merlin, both tents look great. Can you tell me how to pitch them?"
+    new = "I'll start with the Kestrel first since it is easier to pitch. Can you walk me through the guy ropes?"
+
+    talk.store(old, conversation_id="one")
+
+    assert talk.store(new, conversation_id="two").similar == ()
 
 
 def test_a_store_that_has_no_time_to_judge_leaves_it_to_the_background(real_jay):

@@ -210,6 +210,15 @@ def test_in_a_short_note_meaning_counts_more_than_a_shared_word_and_in_a_convers
     assert looked([worded, meant], said) == looked([worded, meant], long) == ["worded", "meant"]
 
 
+def test_with_other_wordings_of_the_question_a_shared_word_counts_in_a_short_note_too():
+    meant, worded = Candidate("meant", 0.44, 0.0, 0.7, 0.7), Candidate("worded", 0.45, 0.5, 0.6, 0.42)
+    short = {"meant": glimpse(length=50), "worded": glimpse(length=50)}
+
+    found = second_look([worded, meant], short, "What was said?", (), also=("what was meant?",))
+
+    assert order(found) == ["worded", "meant"]
+
+
 def test_in_a_conversation_what_the_named_person_said_comes_first():
     pair = [candidate("Tom", 0.6), candidate("Ann", 0.6)]
     said = {"Tom": glimpse("Tom: the lake", talk="c"), "Ann": glimpse("Ann: the lake", talk="c")}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,6 +23,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
 from scrubjay.folders.registry import Registry
+from scrubjay.machine.local_sockets import LENDS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.times import iso
 from tests.conftest import Clock
@@ -241,6 +244,40 @@ def read_again_as_nobody(path: str) -> None:
             say(found=[hit.memory.content for hit in jay.search("harbour").hits])
         except Error as error:
             say(refused=error.message)
+
+
+@job
+def lend_to_anyone(home: str) -> None:
+    """As another user ask the lender of a home, then listen there as one, and say how many ask for a vector."""
+    heard()
+    os.chdir(Path(home, "run"))  # the folders around it keep others out
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    [place] = Path().iterdir()
+    with socket.socket(socket.AF_UNIX) as asker:
+        asker.connect(str(place))
+        told = b""
+        with suppress(ConnectionError):
+            asker.sendall(b'{"lend": ""}\n')
+            told = asker.recv(1_000)
+        say(told=told.decode())
+    heard()
+    with socket.socket(socket.AF_UNIX) as line:
+        place = place.with_name(f"1{LENDS}")
+        line.bind(str(place))
+        place.chmod(0o777)
+        line.listen(128)
+        say(lends=place.name)
+        heard()
+        line.setblocking(False)
+        asked = 0
+        with suppress(BlockingIOError):
+            while True:
+                asker, _ = line.accept()
+                asker.setblocking(True)
+                asked += bool(asker.recv(1))
+        say(asked=asked)
 
 
 def become_nobody() -> None:

@@ -133,6 +133,36 @@ def test_an_address_of_mcp_names_the_space_of_a_client_which_reads_all(http, jay
     assert [memory.content for memory in jay.bound_to(spaces=("notes",), only=True).list()] == ["Tea is at four"]
 
 
+def test_a_further_grant_moves_no_write_and_spoils_no_replay(http, jay, clock):
+    """A key that was granted one space goes on writing there when its user is granted another."""
+    jay.known_spaces.create("work")
+    jay.known_spaces.create("attic")
+    jay.callers.grant("work", "alice")
+    headers = {"x-api-key": jay.callers.create("alice").secret, "idempotency-key": "once"}
+    address, memory = "/api/memento/store_memory", {"content": "Tea is at four."}
+    first = http.post(address, json=memory, headers=headers)
+
+    clock.move(seconds=1)
+    jay.callers.grant("attic", "alice")
+    again = http.post(address, json=memory, headers=headers)
+    other = http.post(address, json={"content": "The cat is grey."}, headers=headers | {"idempotency-key": "twice"})
+
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert other.status_code == 200
+    assert len(jay.bound_to(spaces=("work",), only=True).list()) == 2
+
+
+def test_who_has_several_spaces_is_told_to_name_one(http, jay):
+    jay.known_spaces.create("work")
+    jay.known_spaces.create("attic")
+    key = {"x-api-key": jay.callers.create("bob", spaces=["work", "attic"]).secret}
+
+    refused = http.post("/api/v1/memories", json={"content": "Tea is at four."}, headers=key)
+
+    assert refused.status_code == 403
+    assert refused.json()["error"]["hint"] == "Name one of yours (attic, work), or ask an owner for a grant."
+
+
 def test_a_server_writes_to_default_wherever_it_is_started(tmp_path, monkeypatch):
     (tmp_path / "rocket" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "rocket")

@@ -95,6 +95,11 @@ claude mcp add scrubjay -- scrubjay mcp --dialect scrubjay --space auto
 class Program(Examples, click.Group):
     """Finds a command in its file, and turns every way of ending into an exit code."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] in (["version"], ["help"]):  # what many programs call it
+            args = [*args[1:], f"--{args[0]}"]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         return list(COMMANDS)
 

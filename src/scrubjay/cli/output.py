@@ -58,9 +58,12 @@ Cell = str | datetime | Marked | None
 
 
 def safe(text: str, *, lines: bool = False) -> str:
-    """The text with control characters shown as escapes; with `lines`, line ends and tabs stay as they are."""
+    """The text on one line, with control characters shown as escapes; with `lines`, line ends and tabs stay as they
+    are."""
     if text.isprintable():  # nearly always
         return text
+    if not lines:
+        text = re.sub("\r?\n", "⏎", text)
     return re.sub(CONTROL_BUT_LINES if lines else CONTROL, lambda found: ascii(found[0])[1:-1], text)
 
 

@@ -47,6 +47,7 @@ TEXTS = ("memory", "found", "meaning", "description", "problem")  # shown withou
 STATES = {
     "ok": "green", "good": "green", "completed": "green",
     "warning": "yellow", "superseded": "yellow", "expired": "yellow", "waiting": "yellow", "archived": "blue",
+    "note": "blue",
     "running": "cyan", "problem": "bold red", "deleted": "red", "revoked": "red", "failed": "red",
 }  # fmt: skip
 

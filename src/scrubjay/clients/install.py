@@ -227,15 +227,17 @@ def with_hooks(client: Client, want: Wanted, text: str) -> str:
 
 
 def without_hooks(client: Client, want: Wanted, text: str) -> str:
-    assert client.hooks is not None
+    hooks = client.hooks
+    assert hooks is not None
     if jsonc.is_blank(text):
         return text
     [file] = hooks_files(client, want)
     original = contents(copy_of(file))
-    for event in client.hooks.events.values():
+    for event in hooks.events.values():
         path = ("hooks", event)
         text = jsonc.remove_items(text, path, ours=is_ours, kept=jsonc.hollow(original, path))
-    if original and not jsonc.read(text).get("hooks") and "version" not in jsonc.read(original):
+    was = jsonc.read(original) if original else {"version": hooks.version}
+    if "version" not in was and jsonc.read(text).get("hooks") in (None, {}, was.get("hooks")):
         text = jsonc.remove(text, ("version",))
     return text
 

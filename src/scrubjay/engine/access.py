@@ -170,8 +170,9 @@ def check_owner(caller: Caller) -> None:
 def check_store(caller: Caller, space: str) -> None:
     """:raises Forbidden: if the caller may not write into this space"""
     if caller.role is Role.READER or not is_granted(caller, space):
+        own = f"Name one of yours ({', '.join(sorted(caller.spaces))}), or ask" if caller.spaces else "Ask"
         raise Forbidden(
-            f"You are not allowed to write to space {space}.", hint="Ask an owner for a grant.", space=space
+            f"You are not allowed to write to space {space}.", hint=f"{own} an owner for a grant.", space=space
         )
     check_unsealed(caller, space)
 

@@ -341,10 +341,14 @@ class Callers:
         return reached is not None and reached <= own
 
     def _caller(self, credential: Credential) -> Caller:
+        spaces = reached_spaces(self._records, credential)
+        grants = [one for one in self._records.callers.grants(user=credential.user) if one.space in (spaces or ())]
+        first = [one.space for one in grants if one.at == min(grant.at for grant in grants)]
         return Caller(
             user=credential.user,
             role=credential.role,
-            spaces=reached_spaces(self._records, credential),
+            spaces=spaces,
+            home=first[0] if len(first) == 1 else None,
             credential=credential.id,
             local=False,
         )

@@ -292,8 +292,11 @@ def _read(
                     untimed.add(memories[-1].id)
             elif kind == "link":
                 links.append(read_link(line))
-            elif kind != "scrubjay" or line.get("format") != FORMAT:
-                raise InvalidInput("This scrubjay cannot read its format.")
+            elif kind != "scrubjay":
+                raise InvalidInput("type must be memory or link.")
+            elif line.get("format") != FORMAT:
+                told = f"It was exported in another format; this scrubjay reads format {FORMAT}."
+                raise InvalidInput(told, hint="Update this one, or export it again with an older one.")
         except Error as error:
             raise InvalidInput(f"Line {number}: {error.message}", hint=error.hint, line=number) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:

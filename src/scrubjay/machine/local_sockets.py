@@ -41,14 +41,15 @@ def connect_to(path: Path, seconds: float) -> socket.socket:
     """A line to the process that listens there.
 
     :raises ConnectionRefusedError: if none does; its socket is removed
-    :raises OSError: if it takes no callers, or another user listens there
+    :raises OSError: if it takes no callers now, or another user listens there
     """
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         line.settimeout(seconds)
         with address(path) as name:
             line.connect(name)
-        caller(line)
+        if is_stopped(caller(line)):
+            raise BlockingIOError("stopped")
     except BaseException as error:
         line.close()
         if isinstance(error, ConnectionRefusedError):
@@ -90,6 +91,16 @@ def is_gone(process: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def is_stopped(process: int) -> bool:
+    """Whether it does nothing for now, as everything that belongs to a client does that was suspended (Ctrl-Z). The
+    system takes its callers all the same. Not known everywhere."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2].startswith(b"T")
+    except OSError:
+        return False
 
 
 def caller(line: socket.socket) -> int:

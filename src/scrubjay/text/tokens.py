@@ -26,6 +26,7 @@ FUNCTION_WORDS = word_set(
     "you there now own am i'm you're we're they're he's she's it's there's"
 )
 HAVING = word_set("have has had having")
+TALKING = word_set("i me you your")  # of people who talk with one another
 SAME = 6  # letters: "allergic" and "allergy" are one word
 
 

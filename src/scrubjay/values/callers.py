@@ -26,6 +26,7 @@ class Caller:
     role: Role = Role.OWNER
     spaces: frozenset[str] | None = None  # granted ones; None: every space
     credential: str | None = None  # id of the credential; None: the local owner
+    home: str | None = field(default=None, compare=False)  # granted before all others
     local: bool = True  # may use files, folders, backups and sync endpoints of this machine
     sealed: frozenset[str] = field(default=frozenset(), compare=False)  # spaces that are read-only for everyone
 

@@ -197,6 +197,7 @@ class Hits:
     total: int = 0  # candidates before paging
     degraded: str | None = None  # why only words were used, for all or many memories, if so
     partly: bool = False  # for many: the others were compared by meaning
+    uncompared: tuple[str, ...] = ()  # ids of hits that were not compared with earlier memories yet
     periods: tuple[Period, ...] = ()  # the times that the question names: what is from then comes first
 
     @property

@@ -1,7 +1,7 @@
 """`scrubjay doctor`
 
-Each check yields findings: `ok`, `warning` (works, but could be better) or `problem`, and what to do about it. Checks
-write nothing, and a check that fails does not stop the others.
+Each check yields findings: `ok`, `note` (more can be done), `warning` (works, but could be better) or `problem`, and
+what to do about it. Checks write nothing, and a check that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from scrubjay.settings import Settings
     from scrubjay.stores.promises.memories import Checkup, Store
 
-OK, WARNING, PROBLEM = "ok", "warning", "problem"
+OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
 RESCUE = (
     "Stop every scrubjay and copy the home folder. Rescue what is readable: scrubjay export --salvage rescued.jsonl; "
     "then import it into a new home."
@@ -73,6 +73,10 @@ class Finding:
     check: str
     found: str
     do: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == OK and self.do:
+            object.__setattr__(self, "state", NOTE)
 
 
 @click.command(
@@ -98,7 +102,9 @@ def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
     if session.as_json:
         print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
     else:
-        print_table(("", "check", "found", "fix"), [(one.state, one.check, one.found, one.do) for one in findings])
+        print_table(
+            ("", "check", "found", "what to do"), [(one.state, one.check, one.found, one.do) for one in findings]
+        )
         note(summary(findings), session)
     if problems:
         ctx.exit(FAILED)

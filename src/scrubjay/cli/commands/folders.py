@@ -162,19 +162,23 @@ def reindex(session: Session, name: str, new_folder: bool) -> None:
 
 @folders.command(
     examples="""
+    scrubjay folders mirror
     scrubjay folders mirror default ~/vault/memories
     scrubjay folders mirror default --stop
     """
 )
-@click.argument("name")
+@click.argument("name", required=False)
 @click.argument("folder", type=FOLDER, required=False)
 @click.option("--stop", is_flag=True, help="Stop writing new memories as files; existing files stay.")
 @click.pass_obj
-def mirror(session: Session, name: str, folder: Path | None, stop: bool) -> None:
-    """Write every memory of a space as a file from now on, whoever stores it.
+def mirror(session: Session, name: str | None, folder: Path | None, stop: bool) -> None:
+    """Write every memory of a space as a file from now on, whoever stores it; without a NAME, of this repository's.
 
     Links between memories are wiki links, so Obsidian shows them.
     """
+    with session.engine(meaning=False) as engine:
+        name = name or engine.spaces[0]
+        engine.known_spaces.check([name])
     if stop:
         with session.engine(meaning=False) as engine:
             engine.folders.stop_mirroring(name)

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from scrubjay.cli import foreign
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import counted, note, print_json, told_of_a_new_space
 from scrubjay.cli.progress import progress
@@ -82,7 +83,8 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
             beyond = 1 < from_line > reader.number
             missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
     except Error as error:
-        error.hint = resume_hint(done, error.hint)
+        look = "" if done or "line" not in error.details else foreign.described(file)
+        error.hint = resume_hint(done, f"{error.hint or ''} {look}".strip())
         raise
     except KeyboardInterrupt as interrupt:  # also while all that is imported waits for the store to be closed
         interrupt.add_note(resume_hint(done, None))

@@ -15,6 +15,7 @@ from scrubjay.cli.output import (
     LONG,
     Cell,
     Marked,
+    counted,
     elsewhere,
     note,
     nothing,
@@ -82,6 +83,9 @@ def search(
             note("Nothing here seems to be about that; these are the nearest.", session)
         elif found.hits and found.verdict is Verdict.WEAK:
             note("Perhaps none of these is an answer.", session)
+        if found.uncompared:
+            some = counted(len(found.uncompared), "memory", "memories")
+            note(f"Not compared yet: {some}; `scrubjay conflicts` says later what they may outdate.", session)
         tell_owed(engine.take_owed(), session)
         remember_list([hit.memory.id for hit in found], session)
         if session.as_json:

@@ -7,38 +7,68 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.commands.forget import undo_bulk
 from scrubjay.cli.ids import meant
-from scrubjay.cli.output import safe, show, tell_same
+from scrubjay.cli.output import clipped, note, safe, show, tell_same
 from scrubjay.cli.session import Session
+from scrubjay.errors import NotFound
+from scrubjay.values.callers import ActFilter
 from scrubjay.values.memory import Undone
 
 
 @click.command(
     cls=Command,
     examples="""
+    scrubjay undo
     scrubjay undo mem_4x1k9c0d2m7q
     scrubjay undo @1
     scrubjay undo deed_7g2h4j6k8m0n
     """,
 )
-@click.argument("id")
+@click.argument("id", required=False)
 @click.pass_obj
-def undo(session: Session, id: str) -> None:
+def undo(session: Session, id: str | None) -> None:
     """Take back the last change to a memory.
 
     That it was forgotten, outdated by another, settled with another as both true, or updated; its history loses
     nothing. Once more takes back the change before. The id that `scrubjay forget` gave for many memories brings all
     of them back.
 
+    Without an ID, whatever you or an agent of yours did last; a memory that was just stored is forgotten.
+
     `scrubjay history` shows earlier versions and restores any of them.
     """
+    if id is None:
+        return undo_last(session)
     if id.startswith("deed_"):
         return undo_bulk(session, id)
+    undo_change(session, id)
+
+
+def undo_change(session: Session, id: str) -> None:
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
         done = engine.curation.undo(meant(engine, id, session))
         same = engine.conflicts.same_as(done.memory.id)
     value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
     show(value, safe(sentence(done)), session)
     tell_same(same, session)
+
+
+def undo_last(session: Session) -> None:
+    """What this user did last, through whichever program."""
+    with session.engine(known_space=True) as engine:
+        acts = engine.callers.audit(ActFilter(user=engine.caller.user), limit=100)
+        if (last := next((act for act in acts if act.memory is not None), None)) is None:
+            raise NotFound("Nothing has been changed yet.")
+        assert last.memory is not None
+        if last.action == "stored":
+            memory = engine.forget(last.memory).memory
+            value = {"memory": memory, "undone": "stored", "other": None, "changed": []}
+            show(value, f"{memory.id} is forgotten.", session)
+            return note(f"It said: {clipped(memory.content)}", session)
+        deed = engine.records.history.last_bulk_operation(last.user)
+        one_of_many = deed is not None and deed.action == last.action and last.memory in deed.memories
+    if deed is not None and one_of_many and deed.at >= last.at:
+        return undo_bulk(session, deed.id)
+    undo_change(session, last.memory)
 
 
 def sentence(done: Undone) -> str:

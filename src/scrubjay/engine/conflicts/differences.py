@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from scrubjay.lazy import numpy as np
 from scrubjay.text.denials import denies_another_thing
 from scrubjay.text.events import LASTING, is_passing_event, is_past_event
 from scrubjay.text.plans import is_plan
-from scrubjay.text.reading import Text, read
+from scrubjay.text.reading import READ, Text, read
 from scrubjay.text.several import GAINED, holds_beside
 from scrubjay.text.tokens import word_set
 
@@ -225,6 +225,34 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
     if holds_beside(old, new):
         return (LASTING - GAINED).isdisjoint(other.tokens)
     return not seen["changes"] and same_start(one, other) < 3  # "we deploy with Jenkins", "we deploy with Make"
+
+
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+TELL_OF_ONE_THING = 3.0  # rare words that two sentences have in common, from which on that is certain
+
+
+def told_otherwise(old: str, new: str, rarity: Rarity) -> float:
+    """How surely a turn of a conversation tells otherwise what an earlier one told; certain from 1 on.
+
+    A turn thanks, asks and tells in one breath. So it is compared sentence by sentence: what two of them have in common
+    of rare words, if the newer one has another number or day, or says that it is so now.
+    """
+    common = (
+        sum([rarity.get(word, 1.0) for word in told.words & said.words])
+        for said in sentences(new)
+        for told in sentences(old)
+        if said.now or said.corrects or differ(told.numbers, said.numbers) or differ(told.days, said.days)
+    )
+    return max(common, default=0.0) / TELL_OF_ONE_THING
+
+
+@lru_cache(maxsize=500)
+def sentences(text: str) -> tuple[Text, ...]:
+    return tuple(map(read, SENTENCE.split(text[:READ])))
+
+
+def differ(old: frozenset[str], new: frozenset[str]) -> bool:
+    return bool(old) and bool(new) and old != new
 
 
 def denies(old: Text, new: Text) -> bool:

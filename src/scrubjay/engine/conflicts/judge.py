@@ -23,6 +23,7 @@ from scrubjay.engine.conflicts.differences import (
     probabilities,
     probability,
     restates,
+    told_otherwise,
 )
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
@@ -33,6 +34,7 @@ from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
 from scrubjay.text.languages import is_english
 from scrubjay.text.reading import READ, read
+from scrubjay.text.tokens import TALKING, words_of
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Kind, LinkKind, Memory, Sketch, State, Stored
@@ -94,6 +96,8 @@ class Judge:
             return []
         said = read(new.text)
         rarity = reads.rarity(sorted(said.words), audience)
+        if new.context.conversation_id is not None and not TALKING.isdisjoint(words_of(new.text[:READ])):
+            return turned(new.text, olds, neighbours, rarity)
         nearest = max(neighbours.near(old.id) for old in olds)
         found, told = [], [read(old.text) for old in olds]
         seen = [
@@ -145,6 +149,18 @@ class Judge:
             self._attributes = Attributes(self._embedding.embedder)
         profiles = self._attributes.profiles([vector, *others])
         return same_kinds(profiles[1:], profiles[0])
+
+
+def turned(new: str, olds: Sequence[Sketch], neighbours: Neighbours, rarity: Mapping[str, float]) -> list[Judged]:
+    """What a turn of a conversation tells otherwise, the likeliest first: of the same words, the nearer."""
+    scores = {old.id: told_otherwise(old.text, new, rarity) for old in olds}
+    short = {old.id for old in olds if max(len(old.text), len(new)) <= READ}
+    likeliest = sorted(scores, key=lambda old: -scores[old] - neighbours.near(old) / 2)
+    return [
+        Judged(old, min(scores[old], 1.0), scores[old] >= SURE and old in short)
+        for old in likeliest
+        if scores[old] >= CANDIDATE
+    ]
 
 
 def is_earlier(old: Sketch | Memory, new: Memory) -> bool:

@@ -94,12 +94,17 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)
         hits = read_page(engine, found, query, audience, now)
+        able = hits and engine.parts.embedding.embedder is not None
+        uncompared = engine.records.upkeep.uncompared([hit.memory.id for hit in hits]) if able else []
+    if engine.notices is not None:
+        engine.notices.uncompared += uncompared
     return Hits(
         hits=hits,
         verdict=found.verdict,
         total=len(found.candidates),
         degraded=found.degraded,
         partly=found.partly,
+        uncompared=tuple(uncompared),
         periods=found.periods,
     )
 

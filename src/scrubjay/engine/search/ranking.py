@@ -25,7 +25,7 @@ from scrubjay.text import names
 from scrubjay.text.events import CHANGED
 from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
-from scrubjay.text.tokens import WORD, words_of
+from scrubjay.text.tokens import TALKING, WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words
 from scrubjay.values.memory import Link, LinkKind, Memory
 from scrubjay.values.search import (
@@ -203,7 +203,7 @@ def rank(
     plain_sum = query.weights is not None and query.weights.order
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
-        found = second_look(found, glimpses, query.text, periods, passages)
+        found = second_look(found, glimpses, query, periods, passages)
         found.chances = chances_of(found, reworded=bool(query.also))
         if current:
             found = newer_first(found, glimpses, query.text, vectors_of)
@@ -263,7 +263,7 @@ TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
 def second_look(
-    found: Ranked, glimpses: Glimpses, question: str, periods: Sequence[Period], passages: Mapping[str, float]
+    found: Ranked, glimpses: Glimpses, query: Query, periods: Sequence[Period], passages: Mapping[str, float]
 ) -> Ranked:
     """The candidates rescored, best first; those without a glimpse keep their score. `passages` say of long notes what
     their best passage holds of the question."""
@@ -275,7 +275,7 @@ def second_look(
     if glimpses.memories != looked:  # in another order, or some are gone
         place = dict(zip(looked, rows, strict=True))
         rows = [place[memory] for memory in glimpses.memories]
-    all_scores, at = np.array(found.scores, np.float64), np.array(rows)
+    all_scores, all_words, at = np.array(found.scores, np.float64), np.array(found.word_scores), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
     similarities, word_scores = np.asarray(found.similarities)[at], np.asarray(found.word_scores)[at]
     lengths, talks = np.asarray(glimpses.length), conversation_ids(glimpses)
@@ -290,12 +290,13 @@ def second_look(
             held *= np.minimum(doublings / FULLY_READ, 1.0)
             more = np.maximum(held - word_scores, 0.0)
             boosts["passage"] = np.where(embedded, 1 - MEANING, 1.0) * more
-    if alone.any():
+            all_words[at] = np.maximum(word_scores, held)
+    if alone.any() and not query.also:  # other wordings have other words
         leaning = similarities - word_scores
         shortness = np.maximum(1 - lengths / LONG, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if not alone.all():  # who said it
-        asked = {word.lower() for word in query_words(question)}
+        asked = {word.lower() for word in query_words(query.text)}
         firsts = map(WORD.search, glimpses.opening)
         begins = [first is not None and first[0].lower() in asked for first in firsts]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
@@ -309,7 +310,7 @@ def second_look(
     again = Ranked(
         found.memories,
         scores=all_scores,
-        word_scores=found.word_scores,
+        word_scores=all_words,
         cosines=found.cosines,
         similarities=found.similarities,
         order=best_first(all_scores, np.asarray(found.similarities)),
@@ -390,7 +391,6 @@ def conversation_boost(scores: Column, talks: Column) -> Column:
 
 COMPARED = 12  # of the best
 ONE_THING = 0.75  # cosine of two memories from which on they may speak of one thing
-TALKING = frozenset(("i", "me", "you", "your"))
 SELDOM = 4  # of those compared may hold a name that says which thing two of them speak of
 NOW = frozenset(("now", "nowadays", "current", "currently", "still", "new"))
 FORMER = frozenset(("previous", "previously", "former", "formerly", "originally", "initially", "earlier"))
@@ -474,12 +474,12 @@ def newer_first(
 def facts(
     found: Ranked, glimpses: Glimpses, vectors_of: Callable[[list[str]], Mapping[str, Vector]]
 ) -> dict[int, Fact]:
-    """Of the first few those that state something; what is said in a conversation outdates nothing said before."""
+    """Of the first few those that state something; what one speaker tells another outdates nothing said before."""
     place = {memory: number for number, memory in enumerate(glimpses.memories)}
     said: dict[int, frozenset[str]] = {}
     for row in found.order[:COMPARED]:
         at = place.get(found.memories[row])
-        if at is not None and not glimpses.conversation[at]:
+        if at is not None:
             words = frozenset(words_of(glimpses.opening[at]))
             if TALKING.isdisjoint(words) and not speaks_again(glimpses.opening[at], glimpses.opening):
                 said[row] = words

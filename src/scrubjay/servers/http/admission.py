@@ -2,9 +2,9 @@
 
 Every request leaves here with an engine bound to its caller and its space (`request.state.engine`), or is refused. Only
 what `is_open` names passes without a credential. The space is `?space=` or `X-Scrubjay-Space`, which must exist: the
-first store would create a misspelt one. Otherwise it is the caller's only one, or else the process's own. It
-is written to, and the first among those that are read; a read over REST that names one stays in it (rest.py). The
-credentials of long answers are checked again (open_streams.py).
+first store would create a misspelt one. Otherwise it is the process's own, or the first that the caller was
+granted, if that one was not. It is written to, and the first among those that are read; a read over REST that names one
+stays in it (rest.py). The credentials of long answers are checked again (open_streams.py).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from scrubjay.engine import access
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, RateLimited
 from scrubjay.servers.http.credentials import Credentials, Proven
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS, OpenStreams
 from scrubjay.servers.http.rate_limits import Limits, rate_of
-from scrubjay.values.callers import Caller
 
 # Health, readiness, signing in, and the page's files. Everything else needs a caller.
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/sign-in"})
@@ -73,7 +73,9 @@ class Admission:
         """Who asks, and the engine bound to it. Reads the store: in a thread."""
         proven = self._credentials.proven(request, request.method)
         named = spaces_named(request)
-        bound = self._engine.bound_to(caller=proven.caller, spaces=only_space(proven.caller), only=self._engine.only)
+        home, own = proven.caller.home, self._engine.spaces
+        spaces = own if home is None or access.is_granted(proven.caller, own[0]) else (home,)
+        bound = self._engine.bound_to(caller=proven.caller, spaces=spaces, only=self._engine.only)
         if not named:
             return proven, bound
         for_all = bound.bound_to(spaces=named, only=bound.only)  # all names are checked, the first is used
@@ -83,10 +85,6 @@ class Admission:
 
 def spaces_named(request: Request) -> tuple[str, ...]:
     return (*request.query_params.getlist("space"), *request.headers.getlist("x-scrubjay-space"))
-
-
-def only_space(caller: Caller) -> tuple[str, ...] | None:
-    return tuple(caller.spaces) if caller.spaces is not None and len(caller.spaces) == 1 else None
 
 
 def with_rate(scope: Scope, send: Send) -> Send:

@@ -22,6 +22,7 @@ from scrubjay.servers.http.processes import Worker
 
 Headers = Iterable[tuple[bytes, bytes]]
 
+DIGITS = 2  # of a worker's number
 SESSION, ARRIVED = b"mcp-session-id", b"x-scrubjay-arrived"
 OF_A_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade"})
 
@@ -41,7 +42,7 @@ class OneSite:
         arrived = self._arrived(headers.get(ARRIVED, b""))
         if arrived is not None:
             scope = {**scope, **arrived}
-        elif dash and number.isdigit() and int(number) != self._worker.number:
+        elif dash and number.isdigit() and len(number) <= DIGITS and int(number) != self._worker.number:
             return await self._brought(int(number), scope, receive, send)
         if dash:
             scope = {**scope, "headers": with_session(scope["headers"], name)}

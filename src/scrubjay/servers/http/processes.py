@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import InvalidInput
+from scrubjay.machine.local_sockets import LONGEST
 from scrubjay.values.frozen import dataclass, replace
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def keep_workers(settings: Settings, count: int) -> int:
     """
     with bound(settings.host, settings.port) as free:  # another server's port is not shared
         port = free.getsockname()[1]
-    folder = tempfile.mkdtemp(prefix="scrubjay-")
+    place = tempfile.gettempdir()  # with room for the name of a folder and of a socket in it
+    folder = tempfile.mkdtemp(prefix="scrubjay-", dir=place if len(place) + 30 <= LONGEST else "/tmp")  # noqa: S108
     shared = Worker(
         number=0,
         port=port,
@@ -150,7 +152,7 @@ def stop(_number: int, _frame: object) -> None:
 
 def started(worker: Worker) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrubjay", *sys.argv[1:], "--worker"],
+        [sys.executable, "-P", "-m", "scrubjay", *sys.argv[1:], "--worker"],
         stdin=subprocess.PIPE,
         env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": worker.folder},
     )

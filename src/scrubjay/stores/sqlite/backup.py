@@ -62,6 +62,7 @@ def restore(
     :raises StorageBusy: if the store is in use
     """
     target = target.resolve()
+    _check_opening(path)
     if os.path.lexists(target) and not replace:
         raise Conflict("A store already exists.", hint="With --replace it is moved aside and kept.")
     verify(path)
@@ -85,13 +86,7 @@ def verify(path: Path) -> Checkup:
     :raises StorageDamaged: if it is not a whole store
     :raises StorageTooNew: if a newer scrubjay has written it
     """
-    if not os.path.lexists(path):
-        raise NotFound("No such backup.")
-    if path.is_file() and not os.access(path, os.R_OK):
-        raise translated(PermissionError())
-    if not sqlite_file.is_store(path):
-        hint = "Nothing was changed. Give a file that `scrubjay backup` wrote; `scrubjay import` reads exports."
-        raise StorageDamaged(f"{path.name} is not a scrubjay backup, or damaged beyond recognition.", hint=hint)
+    _check_opening(path)
     expected = _checksum_beside(path)
     if expected is not None and expected != checksum(path):
         raise StorageDamaged("The backup is damaged: its checksum differs.", hint="Use another backup.")
@@ -105,6 +100,17 @@ def verify(path: Path) -> Checkup:
                 return _checked(draft)
         except apsw.Error as error:
             raise StorageDamaged("The backup cannot be read completely.", hint="Use another backup.") from error
+
+
+def _check_opening(path: Path) -> None:
+    """Look at the file's first bytes, before anything else is said."""
+    if not os.path.lexists(path):
+        raise NotFound(f"No backup {path}.", hint="Name the file that `scrubjay backup` wrote.")
+    if path.is_file() and not os.access(path, os.R_OK):
+        raise translated(PermissionError())
+    if not sqlite_file.is_store(path):
+        hint = "Nothing was changed. Give a file that `scrubjay backup` wrote; `scrubjay import` reads exports."
+        raise StorageDamaged(f"{path.name} is not a scrubjay backup, or damaged beyond recognition.", hint=hint)
 
 
 def checksum(path: Path) -> str:

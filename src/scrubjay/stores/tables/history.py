@@ -251,6 +251,11 @@ class History:
             memories=tuple(memory for (memory,) in memories),
         )
 
+    def last_bulk_operation(self, user: str) -> BulkOperation | None:
+        """What this user last did to many memories at once."""
+        row = self._sql.one("SELECT id FROM deeds WHERE user_id = :user ORDER BY at DESC LIMIT 1", user=user)
+        return None if row is None else self.bulk_operation(row[0])
+
     def owed(self, *, user: str, client: str) -> list[str]:
         """Memories that this user stored with this client and that could not be compared with earlier ones in time, but
         have been since, in order of arrival."""

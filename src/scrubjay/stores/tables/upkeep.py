@@ -74,6 +74,21 @@ class Upkeep:
         """Whether a memory has no vector yet and waits for one."""
         return self._sql.one("SELECT 1 FROM pending WHERE next_part = 0 LIMIT 1") is not None
 
+    def uncompared(self, ids: Sequence[str]) -> list[str]:
+        """Which of these memories wait to be compared with earlier ones."""
+        rows = self._sql.all(
+            # the ids of memories, then the key of pending
+            f"""
+            SELECT memories.id
+            FROM memories
+            JOIN pending ON {self._sql.hanging.meets("pending", "memories")}
+            WHERE {self._sql.among("memories.id", "ids")}
+            AND NOT pending.judged
+            """,
+            ids=list(ids),
+        )
+        return [memory for (memory,) in rows]
+
     def lacking(self, model: str, *, after: int = 0, limit: int) -> list[Memory]:
         """Memories without vectors of a further model, in order of arrival, behind an arrival number. Deleted ones and
         those whose text is archived need none."""
