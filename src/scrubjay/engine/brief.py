@@ -46,7 +46,7 @@ CUT = "There is more than fits here: `recall` finds the rest."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class BriefSection:
     """One part of a brief: the memories of a space, decisions, or a checkpoint."""
 
     name: str  # project, personal, decisions, checkpoint
@@ -61,7 +61,7 @@ class Brief:
     text: str  # empty if there is nothing to know
     tokens: int  # of the text, estimated on the safe side
     budget: int
-    sections: tuple[Section, ...] = ()  # in the order of the text; none is empty
+    sections: tuple[BriefSection, ...] = ()  # in the order of the text; none is empty
     doubts: Mapping[str, str] = field(default_factory=dict)  # by the id of a memory, what very likely outdates it
     withheld: int = 0  # flagged as a secret or an instruction, of those considered
     more: bool = False  # whether something was left out for want of room
@@ -85,7 +85,7 @@ def write_brief(engine: Engine, *, budget: int = BUDGET) -> Brief:
     now = engine.now()
     taken = taken_in_turn(queues, budget - tokens_in(names), now, considered.doubts)
     sections = tuple(
-        Section(name=name, title=title, memories=tuple(memories))
+        BriefSection(name=name, title=title, memories=tuple(memories))
         for (name, title, _), memories in zip(queues, taken, strict=True)
         if memories
     )
@@ -226,7 +226,7 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: M
 
 
 def render_brief(
-    sections: Sequence[Section],
+    sections: Sequence[BriefSection],
     budget: int,
     now: datetime,
     doubts: Mapping[str, str],

@@ -217,7 +217,7 @@ class Engine:
             return self._replay(kind, kept)
         result = work(tx)
         memories = sorted({memory.id for memory in codec.memories_in(result)})
-        tx.history.keep_result(self.request, codec.written(without_erased_text(result)), memories=memories, at=now)
+        tx.history.keep_result(self.request, codec.write_json(without_erased_text(result)), memories=memories, at=now)
         return result
 
     def _replay(self, kind: type[Result], kept: str) -> Result:

@@ -101,7 +101,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         known, repeated, mirrored = look_up(self._con, memory, fingerprint, same=rephrased)
         columns = row_of(memory) | {"fingerprint": fingerprint}
         if rephrased:
-            columns["former_also"] = codec.written(former_phrases)
+            columns["former_also"] = codec.write_json(former_phrases)
         if known is None:
             new = self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
             if agreed is not None:

@@ -17,7 +17,7 @@ from scrubjay.stores.promises.memories import Addition
 from scrubjay.stores.sqlite.sql import insert, row_of
 from scrubjay.stores.sqlite.words import add_passages, scope_token
 from scrubjay.stores.tables.rows import as_json
-from scrubjay.text.words import MAX_PASSAGES, found_by, indexed
+from scrubjay.text.words import MAX_PASSAGES, found_by, words_to_index
 from scrubjay.values.memory import Memory
 from scrubjay.values.times import milliseconds
 
@@ -130,7 +130,7 @@ def words_of(seq: int, memory: Memory, space: int) -> list[tuple[int, str, str]]
     """The rows by which it is found."""
     scope = scope_token(space)
     found = enumerate(found_by(memory))
-    return [(seq * MAX_PASSAGES + place, indexed(passage), scope) for place, passage in found]
+    return [(seq * MAX_PASSAGES + place, words_to_index(passage), scope) for place, passage in found]
 
 
 def tags_of(seq: int, memory: Memory) -> list[tuple[int, str]]:

@@ -113,7 +113,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
         if former_phrases is not None:
-            columns["former_also"] = codec.written(former_phrases)
+            columns["former_also"] = codec.write_json(former_phrases)
         if stored is None:
             new = first_columns(memory) | {"parts": parts, "category_agreed": agreed}
             self._insert_new([memory], [columns | new])
