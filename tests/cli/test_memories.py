@@ -108,7 +108,9 @@ def test_a_search_in_a_space_that_nobody_used_says_so(call, stored):
     assert call("search", "Austin", "--space", "wrok", "--json").error["code"] == "space_not_found"
 
 
-@pytest.mark.parametrize("command", ["list", "search x", "conflicts", "duplicates", "decisions", "prune", "export"])
+@pytest.mark.parametrize(
+    "command", ["list", "search x", "brief", "conflicts", "duplicates", "decisions", "prune", "export"]
+)
 def test_an_empty_memory_says_how_to_begin_and_an_unknown_space_is_an_error(call, command):
     done, elsewhere = call(*command.split()), call(*command.split(), "--space", "wrok")
 

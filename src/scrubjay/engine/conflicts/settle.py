@@ -47,17 +47,14 @@ class Conflicts:
         return reads.history.count_open_conflicts(self._engine.audience(Filter()), now=self._engine.now())
 
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
+        """The open pairs that any of these is in: the older ones, each with the newer that very likely outdates it."""
         reads, now = self._engine.records, self._engine.now()
-        current = {memory.id for memory in memories if memory.state is State.ACTIVE}
-        links = [
-            link
-            for link in (reads.history.links(sorted(current), kinds=MAY_OUTDATE) if current else ())
-            if link.target in current and link.state == "open" and (link.score or 0.0) >= SURE
-        ]
-        found = reads.get([link.source for link in links], self._engine.audience(Filter())) if links else ()
-        newer = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
-        return {link.target: link.source for link in links if link.source in newer}
+        links = reads.history.links(sorted({memory.id for memory in memories}), kinds=MAY_OUTDATE) if memories else ()
+        links = [link for link in links if link.state == "open" and (link.score or 0.0) >= SURE]
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        found = reads.get(ends, self._engine.audience(Filter())) if ends else ()
+        counting = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
+        return {link.target: link.source for link in links if {link.source, link.target} <= counting}
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
         """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
