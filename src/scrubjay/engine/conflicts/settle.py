@@ -12,7 +12,7 @@ from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, check_version, rele
 from scrubjay.engine.lifecycle.supersession import RELEASED
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.history import Ledger
-from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.errors import Conflict, InvalidInput, NotFound, StorageError
 from scrubjay.lazy import modules
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.callers import Audience
@@ -101,6 +101,19 @@ class Conflicts:
     def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         return duplicates.find_duplicates(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
+
+
+def take_owed(engine: Engine) -> Sequence[OpenConflict]:
+    """The open pairs that comparing the memories owed to this client brought, given once."""
+    audience = access.audience_anywhere(engine.caller)
+    try:
+        with engine.records.writing() as tx:
+            ids = tx.history.owed(user=engine.identity.user, client=engine.provenance.client)
+            seen = tx.get(ids, audience)
+            tx.history.end_owing(*(memory.id for memory in seen))
+            return pairs_of(tx, audience, seen, now=engine.now())
+    except StorageError:  # the answer itself does not fail because nothing can be written now
+        return ()
 
 
 def pairs_of(reads: Reads, audience: Audience, newer: Sequence[Memory], *, now: datetime) -> Sequence[OpenConflict]:

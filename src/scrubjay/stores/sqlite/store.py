@@ -2,7 +2,7 @@
 
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; additions.py many new ones, replication.py takes in another store's
-upkeep.py         words, totals and indexes made anew
+upkeep.py         words, totals and indexes rebuilt
 reads.py          finding memories, and pages of lists
 finding.py        the best that pass a filter, by words (words.py) and by meaning (vectors/)
 statistics.py     totals and what happened when, and how counted reads are written
