@@ -1229,10 +1229,10 @@ def test_paths_of_imported_memories_stay_inside(jay, folder, tmp_path):
     jay.folders.mirror(STORE)
     jay.store("First")
     before = {one for one in tmp_path.rglob("*") if folder not in one.parents}
-    for path in ["../../../escape", "a/../../b", "a\\..\\b"]:
+    for path in ["../../../escape", "/etc/escape", "a/../../b", "a\\..\\b"]:
         with pytest.raises(InvalidInput, match="path must stay inside its store"):
             jay.store("Text", path=path)
-    inside = ["/etc/escape", "CON", "x" * 300, "~/x", ""]
+    inside = ["CON", "x" * 300, "~/x", ""]
     for number, path in enumerate(inside):
         jay.store(f"Text {number}", path=path or None)
 
