@@ -177,6 +177,20 @@ def test_lenders_that_take_a_question_and_never_answer_cost_their_patience_once_
     assert (model.loads, model.asked) == (1, 1)
 
 
+def test_who_was_kept_waiting_does_not_ask_the_next_lender(window, tmp_path):
+    """Else all who were let down by one would go to the next together, which is then as late."""
+    (tmp_path / "run").mkdir(exist_ok=True)
+    with listener(tmp_path / "run" / f"1{LENDS}"), ExitStack() as stack:
+        other = window(model := Counted(), listens=False, patience=0.2)
+        other.load()
+        with pytest.raises(NotLoaded):
+            other.embed_query("Where is the boat?")
+        stack.enter_context(listener(tmp_path / "run" / f"2{LENDS}"))
+        other.load()
+
+    assert model.loads == 1
+
+
 def test_texts_of_one_call_are_waited_for_together(window, monkeypatch):
     """A lender that takes its time for each of them costs no more than one that never answers."""
     window().load()

@@ -174,7 +174,8 @@ class Lent(Embedder):
         self._embedder = embedder
         self._lending = lending
         self._used_at: float | None = None
-        self._passed: set[Path] = set()  # lenders that did not help
+        self._passed: set[Path] = set()  # lenders that did not help …
+        self._late = False  # … because they took too long: so may the next one, of which many ask at once
         self._texts: deque[float] = deque(maxlen=MANY)  # when the last ones came
 
     @property
@@ -204,11 +205,12 @@ class Lent(Embedder):
             return
         self._used_at = self._lending.now()
         self._lending.look()
-        if self._lenders():
-            return
-        with self._lending.loading():
-            if not self._lenders():  # whoever loaded it meanwhile
-                self._load_here(progress)
+        if self._late:
+            self._load_here(progress)
+        elif not self._lenders():
+            with self._lending.loading():
+                if not self._lenders():  # whoever loaded it meanwhile
+                    self._load_here(progress)
 
     def rest(self) -> bool:
         """Give the model back if no text has needed it for ten minutes; whether that is so."""
@@ -239,6 +241,7 @@ class Lent(Embedder):
         give_back_memory()  # a fifth of a loaded model's: its file as it was read
         self.loaded_at = time.time()
         self._passed.clear()
+        self._late = False
         self._lending.mark()
 
     def _lenders(self) -> list[Path]:
@@ -254,6 +257,7 @@ class Lent(Embedder):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 return [self._borrowed_from(path, text, until, query=query) for text in texts]
         self._passed.update(lenders)
+        self._late = self._late or time.monotonic() >= until
         raise NotLoaded
 
     def _borrowed_from(self, path: Path, text: str, until: float, *, query: bool) -> Vector:
