@@ -17,7 +17,7 @@ from scrubjay.engine.archive.archiving import Criteria
 from scrubjay.engine.files import stores
 from scrubjay.engine.files.links import NoteLinks
 from scrubjay.engine.files.two_way import FolderSync
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import (
     Conflict,
@@ -964,7 +964,7 @@ def test_archiving_removes_the_file_and_restoring_writes_it(jay, folder, filed, 
 
 def test_consolidating_leaves_the_results_file_alone(jay, folder, filed):
     other = jay.paths.add(STORE, "project/harbour-master", "The harbour master is called Ottilie Brandt").memory.id
-    jay.consolidation.merge(Plan(ids=(filed, other), strategy=Strategy.KEEP_PRIMARY, primary=other))
+    jay.consolidation.merge(ConsolidationPlan(ids=(filed, other), strategy=Strategy.KEEP_PRIMARY, primary=other))
 
     assert not file(folder, "project/harbour").exists()
     assert document(folder, "project/harbour-master").id == other

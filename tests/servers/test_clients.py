@@ -80,7 +80,7 @@ def test_where_no_key_is_needed_none_is_spoken_of(tmp_path):
 def test_claude_code_is_one_command():
     usual = load({}, home=str(data_folder({})))
     assert connect_texts.claude_code_stdio(usual) == (
-        f"claude mcp add scrubjay -- {connect_texts.quoted(command())} mcp --dialect scrubjay --space auto"
+        f"claude mcp add scrubjay -- {connect_texts.quote(command())} mcp --dialect scrubjay --space auto"
     )
     assert connect_texts.claude_code_http(URL) == f"claude mcp add --transport http scrubjay {URL}"
 

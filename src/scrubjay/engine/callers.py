@@ -23,7 +23,7 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from scrubjay.lazy import argon2
 from scrubjay.stores.promises.memories import Reads, Transaction
-from scrubjay.text.letters import normalised
+from scrubjay.text.letters import normalise
 from scrubjay.values.callers import (
     DEFAULT_SPACE,
     EVERY_SPACE,
@@ -69,7 +69,7 @@ class SignedIn:
 
 def plain_name(user: str) -> str:
     """The letters of a user's name, by which people tell users: "Alice" and "alice " read alike."""
-    return "".join(filter(str.isalnum, normalised("NFKC", user).casefold()))
+    return "".join(filter(str.isalnum, normalise("NFKC", user).casefold()))
 
 
 class Callers:

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from scrubjay.text.letters import SENTENCES, normalised
+from scrubjay.text.letters import SENTENCES, normalise
 from scrubjay.values.memory import Memory
 
 OPENING = "=== Injected Context ==="
@@ -106,5 +106,5 @@ def indent_text(text: str, by: str = "   ") -> str:
 
 def _bare(text: str) -> str:
     """Letters, digits and equals signs as a careless reader sees them: no case, no width, no gaps, no accents."""
-    plain = normalised("NFKD", text.translate(SENTENCES)).translate(LOOK_ALIKES).casefold().translate(LOOK_ALIKES)
+    plain = normalise("NFKD", text.translate(SENTENCES)).translate(LOOK_ALIKES).casefold().translate(LOOK_ALIKES)
     return "".join(sign for sign in plain if sign.isalnum() or sign == "=")
