@@ -1,4 +1,4 @@
-"""What is derived, made anew: words, totals, the index of vectors; and a file without much free space."""
+"""What is derived is rebuilt here: words, totals, the index of vectors; and the file gives its free space back."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
