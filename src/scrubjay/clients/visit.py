@@ -66,7 +66,7 @@ def send_request(
     try:
         answer = Client(url, LIMITS, key=key, headers=headers, proxies=True).ask("POST", "", body)
     except NETWORK_ERRORS as error:
-        raise no_server(url, str(error)) from None
+        raise no_server(url, str(error) or "it cannot be reached") from None
     if answer.status == UNAUTHENTICATED:
         return None, headers
     if answer.status >= 300:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.lifecycle import supersession
-from scrubjay.engine.store import embedding, intake, names
+from scrubjay.engine.store import embedding, intake, loading, names
 from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.values import plain_json
@@ -109,7 +109,7 @@ class Transfer:
         with self._engine.records.writing() as tx:
             if check is not None:
                 check(tx)
-            self._engine._add(tx, memories, texts, imported=True)
+            loading.add_memories(self._engine, tx, memories, texts, imported=True)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self._engine.caller))
             known = {memory.id for memory in seen if access.may_change(self._engine.caller, memory)}

@@ -23,7 +23,7 @@ def brief(session: CommandSession, /, *, budget: int) -> None:
 
     The project first, then what is personal, decisions that are open and the last checkpoint.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         found = engine.brief(budget=budget)
         tell_owed(engine.take_owed(), session)
         if session.as_json:

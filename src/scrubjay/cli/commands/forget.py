@@ -15,6 +15,8 @@ from scrubjay.cli.session import CommandSession
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Memory
 
+BULK = ("bulk_", "deed_")  # how ids of bulk operations begin, those of earlier versions too
+
 
 @click.command(
     cls=Command,
@@ -23,7 +25,7 @@ from scrubjay.values.memory import Memory
     scrubjay forget --undo mem_4x1k9c0d2m7q
     scrubjay forget --hard --yes mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t
     scrubjay forget --client evil-agent --since 7d --preview
-    scrubjay forget --undo deed_7g2h4j6k8m0n
+    scrubjay forget --undo bulk_7g2h4j6k8m0n
     """,
 )
 @click.argument("ids", nargs=-1, metavar="[ID...]")
@@ -61,7 +63,7 @@ def forget(
         return forget_many(ctx, filters, preview=preview, reason=reason, yes=yes)
     if not ids:
         raise click.UsageError("Give ids, or filters such as --client.")
-    if undo and ids[0].startswith("deed_"):
+    if undo and ids[0].startswith(BULK):
         return undo_bulk(session, ids[0])
     if undo and hard:
         raise click.UsageError("--undo and --hard cannot be combined.")

@@ -25,8 +25,7 @@ class Elsewhere(Choosy, click.Command):
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     examples="""
-    claude mcp add scrubjay -- scrubjay mcp
-    claude mcp add scrubjay -- scrubjay mcp --space auto
+    claude mcp add scrubjay -- scrubjay mcp --dialect scrubjay --space auto
     """,
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

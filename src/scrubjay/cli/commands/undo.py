@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.commands.forget import undo_bulk
+from scrubjay.cli.commands.forget import BULK, undo_bulk
 from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import clip_text, note, safe, show, tell_same
 from scrubjay.cli.session import CommandSession
@@ -20,7 +20,7 @@ from scrubjay.values.memory import Undone
     scrubjay undo
     scrubjay undo mem_4x1k9c0d2m7q
     scrubjay undo @1
-    scrubjay undo deed_7g2h4j6k8m0n
+    scrubjay undo bulk_7g2h4j6k8m0n
     """,
 )
 @click.argument("id", required=False)
@@ -38,7 +38,7 @@ def undo(session: CommandSession, id: str | None) -> None:
     """
     if id is None:
         return undo_last(session)
-    if id.startswith("deed_"):
+    if id.startswith(BULK):
         return undo_bulk(session, id)
     undo_change(session, id)
 

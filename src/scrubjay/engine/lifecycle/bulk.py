@@ -174,7 +174,7 @@ class Bulk:
                 lifecycle.check_version(memory, engine.expected_version)
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
-            name = operation or f"deed_{random_suffix()}"
+            name = operation or f"bulk_{random_suffix()}"
             tx.history.note_operation(
                 BulkOperation(
                     id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids
