@@ -29,7 +29,7 @@ from typing import IO
 
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
-from scrubjay.machine.http_client import NETWORK_ERRORS, Limits, fetch_following
+from scrubjay.machine.http_client import NETWORK_ERRORS, HttpLimits, fetch_following
 from scrubjay.machine.locks import try_lock
 from scrubjay.machine.paths import sync_folder
 
@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int | None], None]
 """Called with file name, bytes so far, bytes in all if known."""
 
 # Many machines cannot reach the hub: find that out soon. The same limit holds for each read, after which we resume.
-LIMITS = Limits(5.0, 3_600.0, 4 << 30)
+LIMITS = HttpLimits(5.0, 3_600.0, 4 << 30)
 INDEX_SECONDS = 600.0
 
 HINT = "Download the files on another machine and run: scrubjay model pull --from FILE_OR_FOLDER"
@@ -60,7 +60,7 @@ def pull(model: Model, folder: Path, *, source: Path | None = None, progress: Pr
         return place
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with _locked(place / ".lock"):
+        with _hold_lock(place / ".lock"):
             _clear_leftovers(place)
             _fetch(_Delivery(model=model, folder=folder, report=progress or _silent), source)
     except OSError as error:
@@ -265,7 +265,7 @@ def _clear_leftovers(place: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     """Hold the lock; released by the system if the process dies. The file stays: deleting it would race."""
     with path.open("ab") as stream:
         while not try_lock(stream.fileno()):

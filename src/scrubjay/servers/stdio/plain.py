@@ -41,9 +41,9 @@ from scrubjay.servers.calls import (
     served_tools,
     without_stream,
 )
-from scrubjay.servers.reply_size import bounded, shallow
+from scrubjay.servers.reply_size import bound_body, shallow
 from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS
-from scrubjay.servers.stdio.frames import encoded
+from scrubjay.servers.stdio.frames import encode
 from scrubjay.servers.stdio.front import REPLAYED
 from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.callers import LOCAL_USER, Provenance
@@ -171,12 +171,12 @@ class Plain:
         prompting = next((dialect for dialect in self._dialects if dialect.prompts), None)
         reading = next((dialect for dialect in self._dialects if dialect.resources is not None), None)
         if method == "prompts/list" and prompting is not None:
-            return partial(_said, {"prompts": [_prompt(one) for one in prompting.prompts]})
+            return partial(_write_message, {"prompts": [_prompt(one) for one in prompting.prompts]})
         if method == "resources/list" and reading is not None:
             return partial(self._resources, reading)
         if method == "resources/templates/list" and reading is not None and reading.resources is not None:
             found = [_resource(one, "uriTemplate") for one in reading.resources.templates]
-            return partial(_said, {"resourceTemplates": found})
+            return partial(_write_message, {"resourceTemplates": found})
         return None
 
     # --- answering ---------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class Plain:
         return {"resources": [_resource(one, "uri") for one in found]}
 
 
-async def _said(result: Message) -> Message:
+async def _write_message(result: Message) -> Message:
     return result
 
 
@@ -262,7 +262,7 @@ def _is_plain(meta: Any) -> bool:
 
 
 def _result(reply: Reply) -> Message:
-    reply = replace(reply, body=shallow(bounded(reply.body)))
+    reply = replace(reply, body=shallow(bound_body(reply.body)))
     return {
         "content": [{"type": "text", "text": reply.text}],
         "structuredContent": reply.body,
@@ -288,4 +288,4 @@ def _line(message: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS) + b"\n"
     except TypeError:  # a number beyond 64 bits
-        return encoded(dict(message))
+        return encode(dict(message))

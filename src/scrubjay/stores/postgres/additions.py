@@ -11,6 +11,7 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import CARRIED, PUBLIC, SHARED
 from scrubjay.stores.postgres.sql import first_row_of, row_of
 from scrubjay.stores.postgres.statistics import counted_of
+from scrubjay.stores.postgres.stored import await_file
 from scrubjay.stores.postgres.values import Texts, all_vectors, copied_lines, copied_vectors, copy_in
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Addition
@@ -29,7 +30,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
     mirrored = _spaces(tx, {memory.space for memory in memories})
     rows = [row_of(memory) for memory in memories]
     _check_paths(tx, memories, rows)
-    repeated = _repeated(tx, [one.fingerprint for one in new])
+    repeated = _find_repeated(tx, [one.fingerprint for one in new])
     numbers = tx._con.execute("SELECT nextval('arrivals') FROM generate_series(1, %s)", (len(new),))
     tags, words, vectors, pending = list[Row](), list[Row](), list[Row](), list[Row]()
     for one, memory, columns, (seq,) in zip(new, memories, rows, numbers, strict=True):
@@ -59,7 +60,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
     for columns in rows:
         if columns["space"] in mirrored:
             place = {name: columns[name] for name in ("space", "version", "state")}
-            tx.file_waits(columns["id"], **place, moved=False)
+            await_file(tx._con, columns["id"], **place, moved=False)
 
 
 def _copy(tx: PostgresTransaction, table: str, columns: Iterable[str], rows: Sequence[Row]) -> None:
@@ -122,7 +123,7 @@ def _check_paths(tx: PostgresTransaction, memories: Sequence[Memory], rows: Sequ
         raise Conflict(f"The path {path!r} is taken.", hint="Choose another path.", path=path)
 
 
-def _repeated(tx: PostgresTransaction, fingerprints: Sequence[bytes]) -> list[bytes]:
+def _find_repeated(tx: PostgresTransaction, fingerprints: Sequence[bytes]) -> list[bytes]:
     """Those that several memories have, with the ones that are stored."""
     counts = Counter(fingerprints)
     known = tx._con.execute(

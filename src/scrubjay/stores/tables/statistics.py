@@ -276,11 +276,11 @@ def totals_of(
     """
     reads, squared_reads, read_memories, judged, agreed, repeats = (sum(row[n] for row in groups) for n in range(6, 12))
     return Totals(
-        states=_summed((State(row[0]), row[3]) for row in groups),
-        categories=_summed((Category(row[1]), row[3]) for row in groups),
-        levels=_summed((Level(row[2]), row[3]) for row in groups),
-        text_bytes=_summed((State(row[0]), row[4]) for row in groups),
-        vector_bytes=_summed((State(row[0]), row[5]) for row in groups),
+        states=_sum_up((State(row[0]), row[3]) for row in groups),
+        categories=_sum_up((Category(row[1]), row[3]) for row in groups),
+        levels=_sum_up((Level(row[2]), row[3]) for row in groups),
+        text_bytes=_sum_up((State(row[0]), row[4]) for row in groups),
+        vector_bytes=_sum_up((State(row[0]), row[5]) for row in groups),
         expired=expired,
         reads=reads + uncounted[0],
         squared_reads=squared_reads + uncounted[1],
@@ -330,7 +330,7 @@ def by_weekday_and_hour(reads: Iterable[tuple[int, int]]) -> Mapping[tuple[int, 
     return counts
 
 
-def _summed(pairs: Iterable[tuple[K, int]]) -> Mapping[K, int]:
+def _sum_up(pairs: Iterable[tuple[K, int]]) -> Mapping[K, int]:
     sums: dict[K, int] = {}
     for key, number in pairs:
         sums[key] = sums.get(key, 0) + number
