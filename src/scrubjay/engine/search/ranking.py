@@ -374,8 +374,6 @@ def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
 
 def conversation_ids(glimpses: Glimpses) -> Column:
     """The conversation of each as a number; 0: none."""
-    if isinstance(glimpses.conversation, np.ndarray):
-        return glimpses.conversation
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in glimpses.conversation])
 
