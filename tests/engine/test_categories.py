@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from bench import categories as bench
+from bench.vectors import write_weights
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.store import categories
 from scrubjay.engine.store.categories import DETECTED, EXAMPLES, SIGNS, Categoriser, signs, weights
 from scrubjay.engine.store.embedding import Embedding
 from scrubjay.errors import EmbeddingError
@@ -152,7 +152,7 @@ def test_the_shipped_weights_decide_as_those_fitted_to_the_train_half(model):
 
 
 def test_weights_written_can_be_read_again(tmp_path):
-    categories.write_shipped(weights(), str(tmp_path / "categories.npz"))
+    write_weights(weights(), str(tmp_path / "categories.npz"))
 
     with np.load(tmp_path / "categories.npz", allow_pickle=False) as again:
         assert str(again["fingerprint"]) == weights().fingerprint

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from scrubjay.cli.durations import read_on, read_since, read_until
-from scrubjay.values.memory import Category, State
+from scrubjay.values.memory import Category, Memory, State
 from scrubjay.values.search import Filter
+from scrubjay.values.times import utc_now
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -61,3 +62,13 @@ def read_filter(
         created_until=until,
         **more,
     )
+
+
+def state_of(memory: Memory, newer: str | None = None) -> str:
+    """Empty for a memory that searches find, unless `newer` may outdate it."""
+    states = [] if memory.state is State.ACTIVE else [memory.state.name.lower()]
+    if memory.expired(utc_now()):
+        states.append("expired")
+    if newer:
+        states.append(f"may be outdated by {newer}")
+    return ", ".join(states)

@@ -40,7 +40,9 @@ def resolve_id(engine: Engine, typed: str, session: CommandSession) -> str:
         return recall_id(typed, session)
     if not typed or WHOLE.fullmatch(typed):
         return typed
-    found = engine.beginning(typed, limit=NAMED + 1) or engine.beginning(f"mem_{typed}", limit=NAMED + 1)
+    found = engine.find_by_id_prefix(typed, limit=NAMED + 1) or engine.find_by_id_prefix(
+        f"mem_{typed}", limit=NAMED + 1
+    )
     if len(found) == 1 or any(memory.id == typed for memory in found):
         return typed if any(memory.id == typed for memory in found) else found[0].id
     if found:

@@ -466,7 +466,7 @@ class Engine:
         [memory] = self.with_texts([self.ledger.seen(self.records, id, deleted=deleted, elsewhere=True)])
         return memory
 
-    def beginning(self, prefix: str, *, limit: int = 5) -> Sequence[Memory]:
+    def find_by_id_prefix(self, prefix: str, *, limit: int = 5) -> Sequence[Memory]:
         """Memories whose id begins like this, forgotten ones included."""
         audience = access.audience_anywhere(self.caller, self.spaces)
         wanted = Filter(id_prefix=prefix, states=frozenset(State) - {State.PURGED}, expired=None)

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import InvalidInput, RegistryDamaged
 from scrubjay.folders.folder import Folder, failures
-from scrubjay.folders.lock import FolderLock
 from scrubjay.folders.paths import SLUG
 from scrubjay.lazy import logging, yaml
+from scrubjay.machine.locks import try_lock
 from scrubjay.machine.paths import expand_home, replace_file
 from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass
@@ -31,6 +34,34 @@ from scrubjay.values.frozen import dataclass
 FILE = "stores.yaml"
 MAX_BYTES = 1_000_000
 HINT = "Fix or remove it; scrubjay does not change it."
+
+
+class FolderLock:
+    """Lets one writer of files in at a time, of this process and others: an older text would replace a newer one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = threading.Lock()
+
+    @contextmanager
+    def held(self, *, seconds: float) -> Iterator[bool]:
+        """Whether the lock was acquired within that many seconds; it is released when the block ends."""
+        deadline = time.monotonic() + seconds
+        if not self._threads.acquire(timeout=seconds):
+            yield False
+            return
+        try:
+            with failures():
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                while not (had := try_lock(file)) and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                yield had
+            finally:
+                os.close(file)  # and with it the lock
+        finally:
+            self._threads.release()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

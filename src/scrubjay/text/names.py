@@ -1,4 +1,4 @@
-"""Names, numbers and identifiers in a text, and whether two texts speak of two things of one kind."""
+"""Names, numbers and identifiers in a text, and what shows that two texts speak of one thing, or of two of a kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from scrubjay.text.tokens import words_of
+from scrubjay.text.languages import FOREIGN, NAMES
+from scrubjay.text.tokens import SAME, root, word_set, words_of
 from scrubjay.text.words import CALENDAR, STOP_WORDS, query_words
 
 STEM = 5  # letters of a word that stand for it
@@ -14,6 +15,11 @@ IDENTIFIER = re.compile(r"\d|[_.\-]|\w[A-Z]")
 TOKEN = re.compile(r"[^\W_]+(?:[.:/-][^\W_]+)*")
 DIGIT = re.compile(r"\d")
 SPEAKER = re.compile(r"\s*[^\W\d_]+:\s")  # Anna: I live …
+# Scripts in which words stand without spaces or change at their end: pairs of letters are compared, not words.
+UNSPACED = re.compile(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff]{2,}|[\uac00-\ud7af]{2,}|[\u0e00-\u0eff]{2,}")
+GRAMMAR = re.compile(r"[\u3040-\u309f]+")  # what Japanese writes in hiragana is mostly endings
+LITTLE = STOP_WORDS | FOREIGN | NAMES | word_set("now uses use used user")
+HEADING = re.compile(r"\s*([^\W\d](?:[\w .-]{0,58}[\w)])?):\s")
 
 
 def find_rare_words(question: str) -> list[str]:
@@ -64,3 +70,18 @@ def _words_before(words: Sequence[str]) -> dict[str, set[str]]:
         if len(one) > 2 < len(other) and one not in STOP_WORDS and other not in STOP_WORDS:
             found.setdefault(other[:STEM], set()).add(one[:STEM])
     return found
+
+
+def pieces(text: str) -> frozenset[str]:
+    """Stems of the words of a text that say something; of scripts without spaces, pairs of neighbouring letters."""
+    runs = UNSPACED.findall(text)
+    pairs = {run[place : place + 2] for run in runs for place in range(len(run) - 1)}
+    words = TOKEN.findall(GRAMMAR.sub(" ", UNSPACED.sub(" ", text)).lower())
+    stems = {root(word)[:SAME] for word in words if word not in LITTLE and (len(word) > 1 or word.isdigit())}
+    return frozenset(stems | pairs)
+
+
+def heading(text: str) -> frozenset[str]:
+    """What a text names first, before a colon, as what it is about."""
+    found = HEADING.match(text)
+    return pieces(found[1]) if found else frozenset()

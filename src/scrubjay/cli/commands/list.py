@@ -7,11 +7,10 @@ from typing import Any
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter
+from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter, state_of
 from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
 from scrubjay.cli.session import CommandSession
-from scrubjay.cli.states import state_of
 from scrubjay.values.memory import AT_HAND, Memory, State
 from scrubjay.values.search import MAX_LIMIT, Order
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter
+from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter, state_of
 from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import (
     LONG,
@@ -28,7 +28,6 @@ from scrubjay.cli.output import (
 )
 from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import CommandSession
-from scrubjay.cli.states import state_of
 from scrubjay.text.stems import stems
 from scrubjay.text.words import query_words
 from scrubjay.values.memory import State

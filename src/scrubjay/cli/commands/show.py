@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
+from scrubjay.cli.filters import state_of
 from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import Cell, print_facts, print_json, safe
 from scrubjay.cli.session import CommandSession
-from scrubjay.cli.states import state_of
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Link, LinkKind, Memory
 

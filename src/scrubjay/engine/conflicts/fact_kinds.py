@@ -98,9 +98,3 @@ def shipped_vectors(fingerprint: str) -> Profile | None:
         if str(shipped["fingerprint"]) != fingerprint:
             return None
         return np.asarray(shipped["vectors"], dtype=np.float32)
-
-
-def write_shipped(embedder: Embedder, path: str) -> None:
-    """Rebuild the shipped file; `make vectors` calls it after a change of the sentences or the default model."""
-    vectors = np.stack(embedder.embed(sentences())).astype(np.float16)
-    np.savez_compressed(path, fingerprint=np.array(embedder.fingerprint), vectors=vectors)

@@ -23,7 +23,7 @@ from scrubjay.engine.search import verdict
 from scrubjay.lazy import numpy as np
 from scrubjay.text import names
 from scrubjay.text.languages import is_english
-from scrubjay.text.pieces import UNSPACED, heading, pieces
+from scrubjay.text.names import UNSPACED, heading, pieces
 from scrubjay.text.statements import CHANGED
 from scrubjay.text.tokens import TALKING, WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words

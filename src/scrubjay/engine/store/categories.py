@@ -281,13 +281,6 @@ def weights() -> CategoryWeights:
         return CategoryWeights(fingerprint=str(shipped["fingerprint"]), **numbers)
 
 
-def write_shipped(fitted: CategoryWeights, path: str) -> None:
-    """Rebuild the shipped file; `make vectors` calls it after a change of SIGNS, the sentences or the model."""
-    numbers = {name: getattr(fitted, name) for name in CategoryWeights.__slots__ if name != "fingerprint"}
-    halves = {name: value.astype(np.float16) for name, value in numbers.items()}
-    np.savez_compressed(path, allow_pickle=False, fingerprint=np.array(fitted.fingerprint), **halves)
-
-
 # --- for other models ------------------------------------------------------------------------------------------------
 
 EXAMPLES = {
