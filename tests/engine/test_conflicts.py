@@ -238,6 +238,7 @@ def test_reading_a_hostile_text_is_quick():
         ("Die Besprechung ist am Montag um zehn.", "Die Besprechung ist jetzt am Dienstag um elf."),
         ("Lucía vive en Sevilla.", "Lucía se ha mudado a Gijón."),
         ("納期は6月10日です。", "納期は6月24日に変更されました。"),
+        ("De gebruiker is allergisch voor penicilline", "De gebruiker is niet allergisch voor pinda's"),
     ],
 )
 def test_without_a_grammar_for_a_language_the_judge_is_silent(real_jay, old, new):
