@@ -18,7 +18,7 @@ import numpy as np
 
 from bench import report
 from scrubjay.embedders.base import Embedder
-from scrubjay.engine.store.categories import DETECTED, SIGNS, Categoriser, Weights, signs
+from scrubjay.engine.store.categories import DETECTED, SIGNS, Categoriser, CategoryWeights, signs
 from scrubjay.engine.store.embedding import Embedding
 from scrubjay.values.memory import Category
 
@@ -44,7 +44,7 @@ def load(half: str) -> list[Labelled]:
 # --- fitting ---------------------------------------------------------------------------------------------------------
 
 
-def fitted(embedder: Embedder, sentences: Sequence[Labelled] | None = None) -> Weights:
+def fitted(embedder: Embedder, sentences: Sequence[Labelled] | None = None) -> CategoryWeights:
     """The weights for this embedder, from the train half; the same numbers every time."""
     sentences = load("train") if sentences is None else sentences
     answers = np.array([DETECTED.index(one.category) for one in sentences])
@@ -52,7 +52,7 @@ def fitted(embedder: Embedder, sentences: Sequence[Labelled] | None = None) -> W
     vectors = VECTOR_SCALE * np.stack(embedder.embed([embedder.split(one.text)[0] for one in sentences]))
     both, bias = regression(np.hstack([vectors, found]), answers)
     alone, bias_alone = regression(found, answers)
-    return Weights(
+    return CategoryWeights(
         fingerprint=embedder.fingerprint,
         vector=VECTOR_SCALE * both[: -len(SIGNS)],
         signs=both[-len(SIGNS) :],

@@ -21,7 +21,7 @@ import pytest
 from scrubjay.embedders.base import Vector
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.embedders.local import LocalEmbedder, checked
+from scrubjay.embedders.local import LocalEmbedder, normalise_vector
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.folders.registry import Registry
@@ -101,7 +101,9 @@ def shaken(vector_of: Callable[[LocalEmbedder, str], Vector]) -> Callable[[Local
         vector = vector_of(embedder, text)
         chance = np.random.default_rng(zlib.crc32(vector.tobytes()))
         direction = chance.standard_normal(len(vector))
-        return checked(vector + NOISE * (direction / np.linalg.norm(direction)).astype(np.float32), len(vector))
+        return normalise_vector(
+            vector + NOISE * (direction / np.linalg.norm(direction)).astype(np.float32), len(vector)
+        )
 
     return moved
 

@@ -198,16 +198,16 @@ def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] 
     for entry in fields(Settings):
         name, variable = entry.name, environment_name(entry.name)
         if name in given:
-            values[name] = converted(name, given[name], entry.default, f"--{name.replace('_', '-')}")
+            values[name] = convert_value(name, given[name], entry.default, f"--{name.replace('_', '-')}")
         elif environ.get(variable):
-            values[name] = converted(name, environ[variable], entry.default, variable)
+            values[name] = convert_value(name, environ[variable], entry.default, variable)
         elif (foreign := foreign_variable(name, environ, dialects)) is not None:
             value = store_address(os.path.expandvars(environ[foreign])) if name == "store" else environ[foreign]
-            values[name] = converted(name, value, entry.default, foreign)
+            values[name] = convert_value(name, value, entry.default, foreign)
         elif name in config:
             if name == "also":  # read before any file is: see servers/stdio/profile.py
                 raise InvalidInput("also cannot be set in config.toml.", hint="Set SCRUBJAY_ALSO=off.", field="also")
-            values[name] = converted(name, config[name], entry.default, f"{name} in config.toml")
+            values[name] = convert_value(name, config[name], entry.default, f"{name} in config.toml")
     values["home"] = home.absolute()
     values.setdefault("models", cache_folder(environ))
     if values.get("archive", DATABASE) != DATABASE:
@@ -225,7 +225,7 @@ def foreign_variable(name: str, environ: Mapping[str, str], dialects: Collection
     return next((variable for variable in known if environ.get(variable)), None)
 
 
-def converted(name: str, value: Any, default: Any, origin: str) -> Any:
+def convert_value(name: str, value: Any, default: Any, origin: str) -> Any:
     if isinstance(default, bool) and isinstance(value, str):
         if value.lower() not in SWITCH:
             raise InvalidInput(f"{origin} must be on or off.", field=name)

@@ -249,7 +249,7 @@ def restore(
     return aside
 
 
-def salvaged(settings: Settings) -> Iterator[salvage.Found]:
+def salvage_memories(settings: Settings) -> Iterator[salvage.Found]:
     """Every memory that is still readable in these settings' store file, however damaged."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")

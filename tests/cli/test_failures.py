@@ -263,7 +263,8 @@ def interruptible():
 def interrupted(process, call, *, lines=256, written=128):
     """What an import says then. It reads from us, so the moment is certain: two batches are written, two are embedded,
     and it waits for more."""
-    process.stdin.write(b'{"content": "User likes tea"}\n' * lines)
+    facts = (f'{{"content": "User likes tea number {number}"}}\n' for number in range(lines))
+    process.stdin.write("".join(facts).encode())
     process.stdin.flush()
     while len(call("list", "--limit", str(written), "--json").json) < written:
         assert process.poll() is None

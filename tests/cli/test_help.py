@@ -11,7 +11,7 @@ import pytest
 
 from scrubjay.cli.command import Examples
 from scrubjay.cli.main import COMMANDS, main
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 pytestmark = pytest.mark.process
 
@@ -56,7 +56,7 @@ def test_every_example_is_understood(path, command, tmp_path, monkeypatch):
 
 def parse(command, words):
     """Raises if the words are not understood; runs nothing."""
-    with command.make_context("scrubjay", list(words), obj=Session()) as ctx:
+    with command.make_context("scrubjay", list(words), obj=CommandSession()) as ctx:
         if isinstance(command, click.Group):
             _, below, rest = command.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
             parse(below, rest)

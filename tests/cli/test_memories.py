@@ -7,6 +7,10 @@ import subprocess
 
 import pytest
 
+import scrubjay
+from scrubjay.values.callers import LOCAL_USER
+from scrubjay.values.store import BulkOperation
+
 pytestmark = pytest.mark.process
 
 
@@ -104,7 +108,9 @@ def test_a_search_in_a_space_that_nobody_used_says_so(call, stored):
     assert call("search", "Austin", "--space", "wrok", "--json").error["code"] == "space_not_found"
 
 
-@pytest.mark.parametrize("command", ["list", "search x", "conflicts", "duplicates", "decisions", "prune", "export"])
+@pytest.mark.parametrize(
+    "command", ["list", "search x", "brief", "conflicts", "duplicates", "decisions", "prune", "export"]
+)
 def test_an_empty_memory_says_how_to_begin_and_an_unknown_space_is_an_error(call, command):
     done, elsewhere = call(*command.split()), call(*command.split(), "--space", "wrok")
 
@@ -261,6 +267,21 @@ def test_history_names_the_memory_that_was_superseded_and_the_one_that_did(call,
     told = {id: call("history", id).out.splitlines()[0].split("\t")[2] for id in (old, new)}
 
     assert told == {old: f"superseded_by {new}, valid_until", new: f"supersedes {old}"}
+
+
+@pytest.mark.parametrize("id", ["bulk_7g2h4j6k8m0n", "deed_7g2h4j6k8m0n"])
+def test_a_bulk_operation_is_undone_by_its_id_also_by_one_of_an_earlier_version(call, stored, home, id):
+    memory = stored("User likes tea")
+    with scrubjay.open(home / "memories.db") as jay:
+        at = jay.forget(memory).memory.deleted_at
+        done = BulkOperation(id=id, action="forgotten", user=LOCAL_USER, at=at, memories=(memory,))
+        with jay.records.writing() as tx:
+            tx.history.note_operation(done, goes_on=False)
+
+    undone = call("forget", "--undo", id)
+
+    assert (undone.code, undone.out) == (0, "1 memory restored.\n")
+    assert call("show", memory).code == 0
 
 
 def test_each_undo_takes_back_one_change_and_says_which(call, stored):

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from scrubjay.cli import progress as bars
-from scrubjay.cli.progress import progress, said, waiting
+from scrubjay.cli.progress import progress, progress_sentence, waiting
 from scrubjay.wiring import open_store
 
 
@@ -26,7 +26,7 @@ from scrubjay.wiring import open_store
     ],
 )
 def test_it_says_how_many_how_fast_and_what_is_slow(count, seconds, embedding, text):
-    assert said(count, "lines", seconds, embedding) == text
+    assert progress_sentence(count, "lines", seconds, embedding) == text
 
 
 @pytest.mark.parametrize("columns", [40, 120])

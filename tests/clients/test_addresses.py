@@ -135,7 +135,7 @@ def test_an_entry_that_starts_a_server_gives_way_to_one_with_its_address_and_bac
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("http://127.0.0.1:9", "No server answers at http://127.0.0.1:9/mcp"),
+        ("http://127.0.0.1:9", "No server answers at http://127.0.0.1:9/mcp: it cannot be reached."),
         ("nowhere", "not the address of a server"),
         ("http://ann:hunter2@127.0.0.1:9", "contains a password"),
     ],

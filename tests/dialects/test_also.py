@@ -10,7 +10,7 @@ import pytest
 
 from scrubjay.dialects.base import PHRASES, WORDINGS
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
-from scrubjay.servers.calls import offered
+from scrubjay.servers.calls import offered_dialect
 from scrubjay.values.search import Filter
 
 BOAT = "The Ottilie is moored at pier four"
@@ -162,7 +162,7 @@ def test_null_means_none(open_engine, dialect, name):
 
 @pytest.mark.parametrize(("dialect", "name"), [*STORES, *UPDATES, *SEARCHES])
 def test_switched_off_it_is_neither_offered_nor_accepted(open_engine, dialect, name):
-    plain = offered(find(dialect), also=False)
+    plain = offered_dialect(find(dialect), also=False)
     operation = plain.operations[name]
 
     assert "also" not in json.dumps([list(fields) for fields in objects(operation.takes)])
@@ -180,8 +180,8 @@ def needed(operation, arguments):
 
 def test_what_is_switched_off_leaves_everything_else_as_it_is():
     for name in (*DIALECTS, *ONLY_REST):
-        dialect, plain = find(name), offered(find(name), also=False)
+        dialect, plain = find(name), offered_dialect(find(name), also=False)
 
         assert [*plain.operations] == [*dialect.operations]
         assert plain == replace(dialect, operations=plain.operations)
-        assert offered(dialect, also=True) is dialect
+        assert offered_dialect(dialect, also=True) is dialect

@@ -150,6 +150,18 @@ def test_c4_the_folder_of_a_registered_store_is_made_as_needed(client, tmp_path)
     assert "Kept" in (tmp_path / "far" / "notes" / "a" / "b.md").read_text()
 
 
+def test_a_reply_says_what_waits_for_a_folder_that_is_away(client, tmp_path):
+    client.plain("create_store", name="notes", path=str(tmp_path / "notes"))
+    client.store = "notes"
+    client.add("a/b")
+    (tmp_path / "notes").rename(tmp_path / "away")
+
+    added, removed = client.add("a/c"), client.ok("remove_memory", path="a/b")
+
+    assert added["message"].startswith("Memory created at a/c. Its file is not written yet: ")
+    assert removed["message"].startswith("Memory removed at a/b. Its file is still there: ")
+
+
 def test_c5_every_level_of_a_path_appears_in_listings(client):
     client.add("a/b/c/d")
 

@@ -7,7 +7,7 @@ import pytest
 
 import scrubjay
 from scrubjay.embedders.catalogue import find
-from scrubjay.embedders.e5 import BLOCK, E5File, encoder, repacked
+from scrubjay.embedders.e5 import BLOCK, E5File, encoder, repack
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.embedders.networks import open_network
 from scrubjay.errors import EmbeddingError
@@ -74,7 +74,7 @@ def test_repacked_weights_are_the_same_weights():
     halves = weights[:, :, :16] | weights[:, :, 16:] << np.uint8(4)
     blocks = np.concatenate([scales[:, :, None].view(np.uint8), halves], axis=2)
 
-    packed, kept = repacked(blocks)
+    packed, kept = repack(blocks)
 
     assert np.array_equal(packed & 15, weights[:, :, 0::2])
     assert np.array_equal(packed >> 4, weights[:, :, 1::2])

@@ -255,18 +255,18 @@ def test_who_embeds_much_loads_the_model_itself_and_lends_it(window, tmp_path):
 
 
 def test_who_embeds_one_text_after_the_other_borrows_at_first_only(window):
-    """As a backlog does, or a folder that is taken in. Questions do not count."""
+    """As a backlog does, or a folder that is taken in."""
     now = [0.0]
     window(Counted()).load()
     other = window(model := Counted(), listens=False, now=lambda: now[0])
-    for number in range(2 * MANY):
-        other.embed_query(f"Question {number}")
-        other.embed([f"Memory {number}"])
-        now[0] += MINUTE / (MANY - 1)
-    assert model.loads == 0, "as many as an agent stores"
-
     for number in range(MANY):
+        other.embed([f"Memory {number}"])
+        now[0] += MINUTE / (MANY - 2)
+    assert model.loads == 0, "more than an agent stores or asks"
+
+    for number in range(MANY // 2):
         other.embed([f"Further memory {number}"])
+        other.embed_query(f"Question {number}")
 
     assert model.loads == 1
 

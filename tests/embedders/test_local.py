@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrubjay.embedders import catalogue
-from scrubjay.embedders.local import LocalEmbedder, checked, pooled
+from scrubjay.embedders.local import LocalEmbedder, normalise_vector, pool_rows
 from scrubjay.embedders.wordpiece import WordPiece
 from scrubjay.errors import EmbeddingError, ModelMissing
 from scrubjay.settings import load
@@ -117,12 +117,12 @@ def test_a_folder_with_a_foreign_vocabulary_still_splits_but_does_not_embed(tmp_
 )
 def test_numbers_that_are_no_direction_are_refused(numbers):
     with pytest.raises(EmbeddingError):
-        checked(np.array(numbers, dtype=np.float32), 3)
+        normalise_vector(np.array(numbers, dtype=np.float32), 3)
 
 
 @pytest.mark.parametrize("numbers", [[3, 4, 0], [1e30, 1e30, 0], [1e-30, 0, 0]], ids=str)
 def test_numbers_large_and_small_are_brought_to_length_one(numbers):
-    vector = checked(np.array(numbers, dtype=np.float32), 3)
+    vector = normalise_vector(np.array(numbers, dtype=np.float32), 3)
 
     assert np.linalg.norm(vector) == pytest.approx(1)
 
@@ -222,9 +222,9 @@ def test_a_folder_of_ones_own_gives_what_its_model_gives(tmp_path, models, arcti
 def test_pooling_takes_the_first_row_the_mean_or_what_the_network_pooled():
     hidden = np.array([[[1, 2], [3, 4]]], dtype=np.float32)
 
-    assert pooled(hidden, "cls").tolist() == [1, 2]
-    assert pooled(hidden, "mean").tolist() == [2, 3]
-    assert pooled(hidden[:, 0], "mean").tolist() == [1, 2]
+    assert pool_rows(hidden, "cls").tolist() == [1, 2]
+    assert pool_rows(hidden, "mean").tolist() == [2, 3]
+    assert pool_rows(hidden[:, 0], "mean").tolist() == [1, 2]
 
 
 # --- Parts ----------------------------------------------------------------------------------------------------------

@@ -170,6 +170,25 @@ def test_of_an_unsettled_pair_both_are_told_and_reminded_of_together_and_the_old
     assert "may be outdated" not in real_jay.brief().text
 
 
+@pytest.mark.parametrize("space", ["default", "acme"])
+def test_the_other_one_of_an_unsettled_pair_is_told_wherever_it_is(real_jay, clock, space):
+    """Too unimportant to be among those considered, in another space, or no strong hit: nothing true is hidden."""
+    there = real_jay.bound_to(spaces=(space,))
+    old = there.store("The standup is at 9:30", importance=0.0).memory
+    for number in range(140):
+        there.store(f"The wheel number {number} has {number + 3} spokes", importance=0.9)
+        clock.move(seconds=1)
+    new = real_jay.store("The standup has been moved to 10:00").memory
+    where = "" if space == "default" else ", from space acme"
+
+    brief, reminder = real_jay.brief(), remind(real_jay, "To when has the standup been moved?")
+
+    for text in (brief.text, reminder.text):
+        assert f"- [{old.id}, 2 min ago{where}, may be outdated by {new.id}] The standup is at 9:30" in text
+    assert names(brief)[names(brief).index(new.id) + 1] == old.id
+    assert [memory.id for memory in reminder.memories] == [new.id, old.id]
+
+
 def test_both_of_a_pair_that_are_kept_are_told_without_a_mark(real_jay):
     old = real_jay.store("The standup is at 9:30").memory
     new = real_jay.store("The standup has been moved to 10:00").memory

@@ -220,7 +220,7 @@ def test_only_an_owner_of_everything_makes_keys_in_the_name_of_a_user_of_other_s
     known(jay.callers)
     olga = owner_of(jay, "work").callers
 
-    for user in ("alice", "local"):
+    for user in ("alice", "local", "Alice", "alice ", "ａlice", "Local"):
         with pytest.raises(Forbidden, match="other spaces"):
             olga.create(user, spaces=["work"])
 

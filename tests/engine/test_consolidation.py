@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.holding import holding
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy, Writer
 from scrubjay.engine.statistics import StatsQuery
 from scrubjay.errors import (
     Forbidden,
@@ -46,7 +46,7 @@ def ids(memories):
 
 
 def plan(memories, strategy=Strategy.MERGE_ALL, **more):
-    return Plan(ids=ids(memories), strategy=strategy, **more)
+    return ConsolidationPlan(ids=ids(memories), strategy=strategy, **more)
 
 
 def linked(jay, memory, kind):
@@ -285,12 +285,12 @@ def test_a_forgotten_or_unknown_memory_is_not_found(jay, three):
     with pytest.raises(NotFound):
         jay.consolidation.merge(plan(three))
     with pytest.raises(NotFound):
-        jay.consolidation.merge(Plan(ids=(three[1].id, "mem_unknown"), strategy=Strategy.MERGE_ALL))
+        jay.consolidation.merge(ConsolidationPlan(ids=(three[1].id, "mem_unknown"), strategy=Strategy.MERGE_ALL))
 
 
 def test_one_memory_under_two_names_is_one(jay, three):
     with pytest.raises(InvalidInput):
-        jay.consolidation.merge(Plan(ids=(three[0].id, three[0].id), strategy=Strategy.MERGE_ALL))
+        jay.consolidation.merge(ConsolidationPlan(ids=(three[0].id, three[0].id), strategy=Strategy.MERGE_ALL))
 
 
 def test_a_decision_keeps_its_own_words(jay, three):

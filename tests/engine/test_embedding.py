@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
-from scrubjay.engine.engine import BATCH
 from scrubjay.engine.store import embedding
 from scrubjay.engine.store.backlog import GIVE_UP, Backlog
+from scrubjay.engine.store.loading import BATCH
 from scrubjay.errors import EmbeddingError, ModelMissing, StorageError
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.memory import AccessLevel
@@ -460,7 +460,7 @@ def test_closing_finishes_a_long_text(open_engine):
     jay.store("All work and no play. " * 2_000)
     jay.close()
 
-    assert open_engine().check().pending == 0
+    assert open_engine().upkeep.check().pending == 0
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

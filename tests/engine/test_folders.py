@@ -17,7 +17,7 @@ from scrubjay.engine.archive.archiving import Criteria
 from scrubjay.engine.files import stores
 from scrubjay.engine.files.links import NoteLinks
 from scrubjay.engine.files.two_way import FolderSync
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import (
     Conflict,
@@ -964,7 +964,7 @@ def test_archiving_removes_the_file_and_restoring_writes_it(jay, folder, filed, 
 
 def test_consolidating_leaves_the_results_file_alone(jay, folder, filed):
     other = jay.paths.add(STORE, "project/harbour-master", "The harbour master is called Ottilie Brandt").memory.id
-    jay.consolidation.merge(Plan(ids=(filed, other), strategy=Strategy.KEEP_PRIMARY, primary=other))
+    jay.consolidation.merge(ConsolidationPlan(ids=(filed, other), strategy=Strategy.KEEP_PRIMARY, primary=other))
 
     assert not file(folder, "project/harbour").exists()
     assert document(folder, "project/harbour-master").id == other
@@ -1229,13 +1229,15 @@ def test_paths_of_imported_memories_stay_inside(jay, folder, tmp_path):
     jay.folders.mirror(STORE)
     jay.store("First")
     before = {one for one in tmp_path.rglob("*") if folder not in one.parents}
-    for number, path in enumerate(
-        ["../../../escape", "/etc/escape", "a/../../b", "CON", "x" * 300, "a\\..\\b", "~/x", ""]
-    ):
+    for path in ["../../../escape", "/etc/escape", "a/../../b", "a\\..\\b"]:
+        with pytest.raises(InvalidInput, match="path must stay inside its store"):
+            jay.store("Text", path=path)
+    inside = ["CON", "x" * 300, "~/x", ""]
+    for number, path in enumerate(inside):
         jay.store(f"Text {number}", path=path or None)
 
     assert {one for one in tmp_path.rglob("*") if folder not in one.parents} == before
-    assert len(list(folder.rglob("*.md"))) == 9
+    assert len(list(folder.rglob("*.md"))) == 1 + len(inside)
 
 
 def test_a_store_within_a_store_is_another_ones(jay, folder, filed):

@@ -23,7 +23,7 @@ from scrubjay.engine.decisions.mentions import edges_in
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.synthesis import pieces
 from scrubjay.engine.search.ranking import best_passage
-from scrubjay.text.letters import LONGEST_RUN, normalised, slug
+from scrubjay.text.letters import LONGEST_RUN, normalise, slug
 
 pytestmark = pytest.mark.process
 
@@ -137,10 +137,10 @@ def test_a_long_note_made_of_the_words_of_the_question_is_read_quickly():
 def test_a_normal_form_is_that_of_unicode(text):
     around = f"{'é' * 300}{text}{'ö' * 300}"
 
-    assert all(normalised(form, around) == normalize(form, around) for form in ("NFC", "NFD", "NFKC", "NFKD"))
+    assert all(normalise(form, around) == normalize(form, around) for form in ("NFC", "NFD", "NFKC", "NFKD"))
 
 
 def test_as_many_marks_as_any_letter_bears_are_put_in_order():
     text = "z" * 100 + "a" + "\u0301\u0316" * (LONGEST_RUN // 2) + "z" * 100
 
-    assert normalised("NFKD", text) == normalize("NFKD", text) != text
+    assert normalise("NFKD", text) == normalize("NFKD", text) != text

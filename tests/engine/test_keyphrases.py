@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrubjay.engine.store.categories import signs
 from scrubjay.engine.store.enrichment import MAX_PHRASE, auto_tags, by_itself
-from scrubjay.text.words import STOP_WORDS, _spelt, indexed
+from scrubjay.text.words import STOP_WORDS, _spelt, words_to_index
 
 pytestmark = pytest.mark.process
 
@@ -144,7 +144,7 @@ def test_what_may_be_a_code_is_not_remembered_with_other_words():
     code = "Xy7_pQ9zzTop42"
     text = f"the door code is {code}"
     auto_tags(text)
-    indexed(text)
+    words_to_index(text)
     signs(text)
 
     assert not [word for word in _spelt if "pq9zz" in word.lower()]

@@ -15,7 +15,7 @@ from scrubjay.engine.store.enrichment import auto_tags
 from scrubjay.engine.store.models import FurtherModel, models_of
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.local import StorePeer
-from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.sync.merge import WinnerPolicy
 from scrubjay.engine.sync.peer import TakeOptions
 from scrubjay.errors import ModelMissing
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -262,7 +262,7 @@ def test_a_sync_carries_them(path, tmp_path):
         ours = StorePeer(here.records, now=utc_now, user="local", owned=False)
         parcel = ours.parcel([hit.memory.id for hit in here.search("user Nutzer", limit=9)], vectors=True)
         there.take(
-            wire.read(wire.write_value(parcel)), TakeOptions(sender="here", policy=Policy.NEWEST, named="newest")
+            wire.read(wire.write_value(parcel)), TakeOptions(sender="here", policy=WinnerPolicy.NEWEST, named="newest")
         )
 
         assert memory.id in {one.memory.id for one in parcel.replicas}

@@ -8,12 +8,12 @@ from hashlib import sha256
 import pytest
 
 from scrubjay.engine.archive import packing
-from scrubjay.engine.archive.packing import Kept, pack, unpack
+from scrubjay.engine.archive.packing import ArchivedText, pack, unpack
 from scrubjay.errors import ArchiveDamaged
 from scrubjay.values.memory import Tier
 from tests.stores.contract.samples import some
 
-KEPT = Kept(memory=some("Ünal lives in Bergen", id="mem_0123456789ab"))
+KEPT = ArchivedText(memory=some("Ünal lives in Bergen", id="mem_0123456789ab"))
 
 # Written by the library that was used until version 0.1, zstandard 0.25.
 COLD = (
@@ -30,7 +30,7 @@ GLACIER = (
 )
 
 
-def read(data: bytes) -> Kept:
+def read(data: bytes) -> ArchivedText:
     return unpack(data, checksum=sha256(data).digest())
 
 

@@ -12,7 +12,7 @@ from scrubjay.engine.trust import reads_like_instructions
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
 from scrubjay.text import secrets
-from scrubjay.text.secrets import masked, secrets_in
+from scrubjay.text.secrets import mask_secrets, secrets_in
 from scrubjay.values.search import Filter
 from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
@@ -38,15 +38,15 @@ def test_a_secret_is_found_and_masked(name):
     text = f"Note of Tuesday.\n{SECRETS[name]}\nThat is all."
 
     assert list(secrets_in(text))
-    assert not list(secrets_in(masked(text)))
-    assert masked(text).startswith("Note of Tuesday.\n")
-    assert masked(text).endswith("That is all.")
+    assert not list(secrets_in(mask_secrets(text)))
+    assert mask_secrets(text).startswith("Note of Tuesday.\n")
+    assert mask_secrets(text).endswith("That is all.")
 
 
 @pytest.mark.parametrize("name", LOOK_ALIKES)
 def test_what_only_looks_like_a_secret_is_left_alone(name):
     assert not list(secrets_in(LOOK_ALIKES[name]))
-    assert masked(LOOK_ALIKES[name]) == LOOK_ALIKES[name]
+    assert mask_secrets(LOOK_ALIKES[name]) == LOOK_ALIKES[name]
 
 
 def test_the_tables_are_as_large_as_they_should_be():

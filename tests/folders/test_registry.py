@@ -135,9 +135,11 @@ def test_files_of_folders_under_our_home_are_for_this_user_only(tmp_path):
 
     ours = modes_in(registry.usual("default"))
     theirs = modes_in(Registered(name="notes", path=elsewhere))
+    registry.add(Registered(name="notes", path=elsewhere))
 
     assert set(ours.values()) == {0o600, 0o700}
     assert {stat.S_IMODE((home / "stores").stat().st_mode), stat.S_IMODE((home / "stores/default").stat().st_mode)} == {
         0o700
     }
+    assert stat.S_IMODE((home / "stores.yaml").stat().st_mode) == 0o600
     assert set(theirs.values()) == {0o644, 0o755}

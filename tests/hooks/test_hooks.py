@@ -17,7 +17,7 @@ import pytest
 
 from scrubjay.hooks import listening, log
 from scrubjay.hooks.asking import ask
-from scrubjay.hooks.checkpoint import Session
+from scrubjay.hooks.checkpoint import HookSession
 from scrubjay.hooks.listening import listen
 from scrubjay.hooks.run import LATE, Hook
 from scrubjay.machine.local_sockets import address, sockets
@@ -396,7 +396,7 @@ def test_a_session_leaves_what_its_user_said_and_what_was_done(hook, call, store
 def test_a_sentence_that_seems_to_tell_a_password_is_not_suggested(tmp_path, sentence, kept):
     file = transcript(tmp_path, [{"role": "user", "content": sentence}])
 
-    assert Session(file).sentences() == ([sentence] if kept else [])
+    assert HookSession(file).sentences() == ([sentence] if kept else [])
 
 
 def test_a_suggestion_is_no_memory_until_it_is_accepted(hook, call, stored, tmp_path):
@@ -424,7 +424,7 @@ def test_a_message_full_of_unclosed_tags_is_read_in_one_pass():
 
 
 def test_what_another_agent_said_is_not_the_users(tmp_path):
-    from scrubjay.hooks.checkpoint import Session
+    from scrubjay.hooks.checkpoint import HookSession
 
     lines = [
         {
@@ -436,7 +436,7 @@ def test_what_another_agent_said_is_not_the_users(tmp_path):
     ]
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert Session(str(transcript)).sentences() == ["Always run the linter before a commit."]
+    assert HookSession(str(transcript)).sentences() == ["Always run the linter before a commit."]
 
 
 def test_a_hook_that_comes_while_a_server_begins_to_listen_does_not_take_it_for_dead(home, open_engine, monkeypatch):

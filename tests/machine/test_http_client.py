@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from scrubjay.errors import InvalidInput
-from scrubjay.machine.http_client import NETWORK_ERRORS, Client, Limits, TooLong, fetch_following
+from scrubjay.machine.http_client import NETWORK_ERRORS, Client, HttpLimits, TooLong, fetch_following
 
-LIMITS = Limits(5.0, 5.0, 1_000)
+LIMITS = HttpLimits(5.0, 5.0, 1_000)
 
 
 class Quiet(ThreadingHTTPServer):
@@ -97,7 +97,7 @@ def test_an_answer_that_drips_is_cut_off_in_time(site, path):
     site.pages[path] = (200, {}, b"x" * 100)
 
     with pytest.raises(TimeoutError):
-        Client(site.url, Limits(30.0, 0.2, 1_000)).ask("GET", path)
+        Client(site.url, HttpLimits(30.0, 0.2, 1_000)).ask("GET", path)
 
 
 def test_what_the_reader_does_wrong_is_not_taken_for_a_fault_of_the_network(site):
@@ -215,4 +215,4 @@ def test_without_leave_and_for_this_machine_there_is_no_proxy(site, monkeypatch,
     assert Client(site.url, LIMITS, proxies=True).ask("GET", "/").body == b"tea"
     monkeypatch.setenv("no_proxy", "far.example")
     with pytest.raises(NETWORK_ERRORS):
-        Client("http://far.example", Limits(0.2, 0.2, 1), proxies=True).ask("GET", "/")
+        Client("http://far.example", HttpLimits(0.2, 0.2, 1), proxies=True).ask("GET", "/")

@@ -1,11 +1,13 @@
 # ruff: noqa: E501 -- a table reads best with a row in a line
-"""A store as it looks after some weeks of work: what several agents keep through several dialects.
+"""A store as it looks after some weeks of work, or after a year in several spaces: what several agents keep through
+several dialects.
 
-python -m tests.page.demo HOME      fills HOME/memories.db; look at it with SCRUBJAY_HOME=HOME scrubjay serve
+python -m tests.page.demo HOME      fills HOME/memories.db with a year; look at it with SCRUBJAY_HOME=HOME scrubjay serve
 """
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from datetime import datetime, timedelta
@@ -165,5 +167,44 @@ class Demo:
         self.weeks.ago(0)
 
 
+WORLDS = sorted((Path(__file__).parent.parent.parent / "training" / "everyday").glob("*.json"))
+CLIENTS = ("claude-code", "cursor", "claude-desktop")
+
+
+class Year(Demo):
+    """The same, and the training worlds beside it, each in a space of its own: what changed, what was asked, and what
+    was said about conflicts."""
+
+    def __init__(self, home: Path, embedder: Embedder) -> None:
+        super().__init__(home, embedder)
+        with engine_on(open_store(f"sqlite:///{home / 'memories.db'}"), embedder, clock=self.weeks) as engine:
+            self.engine = engine
+            for number, path in enumerate(WORLDS):
+                self._live(path.stem, json.loads(path.read_text()), random.Random(number))
+            self.weeks.ago(0)
+            engine.upkeep.rebuild()
+
+    def _live(self, space: str, world: dict[str, list[dict[str, str]]], chance: random.Random) -> None:
+        told = [(datetime.fromisoformat(one["at"]), one) for one in world["memories"]]
+        late = self.weeks.end - timedelta(days=chance.uniform(1, 9)) - told[-1][0]
+        kept: dict[str, str] = {}
+        for at, one in told:
+            self.weeks.at = at + late
+            agent = self._through(chance.choice(CLIENTS), "memento").bound_to(spaces=(space,))
+            kept[one["id"]] = agent.store(one["text"], importance=round(chance.uniform(0.2, 0.9), 1)).memory.id
+            for question in chance.choices(world["questions"], k=chance.randrange(3)):
+                agent.search(Query(text=question["text"], limit=3))
+        at_home = self.engine.bound_to(spaces=(space,))
+        changed = {(kept[old], kept[one["gold"][0]]) for one in world["questions"] for old in one.get("stale", ())}
+        for old, new in chance.sample(sorted(changed), k=len(changed) // 2):
+            if at_home.get(old).superseded_by is None:
+                at_home.supersede(old=old, new=new)
+        talk = at_home.conversations.create(title=f"Questions about the {space}").id
+        at_home.conversations.describe(talk, system_prompt="Answer in two sentences and say how sure you are.")
+        for question in world["questions"][:3]:
+            at_home.conversations.say(talk, question["text"])
+            at_home.conversations.link(talk, kept[question["gold"][0]])
+
+
 if __name__ == "__main__":
-    Demo(Path(sys.argv[1]), open_embedder(load()))
+    Year(Path(sys.argv[1]), open_embedder(load()))

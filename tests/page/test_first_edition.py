@@ -215,7 +215,7 @@ def test_of_alike_texts_the_words_that_differ_are_marked_and_of_others_the_value
     page = look(site).settled("#/conflicts")
 
     alike = page.locator(".pair", has_text="mole light")
-    expect(alike.locator("mark")).to_have_text(["white", "green", "since", "refit"])
+    expect(alike.locator("mark")).to_have_text(["white", "green", "refit"])
     unlike = page.locator(".pair", has_text="Fleet")
     expect(unlike.locator("mark")).to_have_text(["Fleet", "Nomad", "5"])
     expect(page.locator(".pair :is(ins, del)")).to_have_count(0)
@@ -255,7 +255,7 @@ def test_a_readers_key_meets_no_refused_control_in_any_view(serve, look):
     refused = []
     page.on("response", lambda reply: reply.status in (401, 403) and refused.append(reply.url))
     opened = (f"#/memories/{memory.id}", "#/decisions/caching", f"#/conversations/{talk}", f"#/graph/{decision.id}")
-    for where in ("", "#/search?q=Seattle", *VIEWS[2:], *opened):
+    for where in ("", "#/search?q=Seattle", *VIEWS[3:], *opened):
         page = looking.settled(where)
         number = page.locator("main button:enabled, main summary, main input[type=checkbox]:enabled").count()
         for at in range(number):
@@ -486,6 +486,8 @@ def test_words_are_those_of_people(site, look):
     with site.engine() as jay:
         agent = jay.bound_to(provenance=Provenance(client="cursor", transport="http", dialect="memento"))
         memory = agent.store("The crane lifts nine tons", source="extracted").memory
+        older = jay.store("The crane lifts six tons").memory
+        jay.supersede(old=older.id, new=memory.id)
         jay.update(memory.id, content="The crane lifts ten tons", reason="it was refitted")
     looking = look(site)
     page = looking.settled("")
@@ -501,6 +503,8 @@ def test_words_are_those_of_people(site, look):
     log = page.get_by_role("table").last
     expect(log.get_by_role("row").nth(1)).to_contain_text(re.compile(r"updated\s+The crane lifts ten tons"))
     expect(log.get_by_role("row").nth(1)).to_contain_text("because: it was refitted")
+    expect(log).to_contain_text(re.compile(r"superseded\s+The crane lifts six tons"))
+    expect(log).to_contain_text(re.compile(r"replaced an older one by\s+The crane lifts ten tons"))
     expect(log).not_to_contain_text(memory.id)
     log.get_by_role("link", name="The crane lifts ten tons").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("The crane lifts ten tons")

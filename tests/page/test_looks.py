@@ -16,7 +16,17 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parent.parent.parent
 BUILT = ROOT / "src" / "scrubjay" / "web"
-VIEWS = ["", "#/search?q=text", "#/new", "#/conflicts", "#/decisions", "#/conversations", "#/health", "#/access"]
+VIEWS = [
+    "",
+    "#/search?q=text",
+    "#/new",
+    "#/conflicts",
+    "#/decisions",
+    "#/conversations",
+    "#/health",
+    "#/access",
+    "#/nonsense",
+]
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -85,7 +95,7 @@ def test_every_view_is_accessible(site, look, scheme):
     looking = look(site, color_scheme=scheme)
     open_ones = (f"#/memories/{memory.id}", "#/decisions/caching", f"#/conversations/{talk}", f"#/graph/{decision.id}")
     colours = scheme == "dark"  # all else is the same
-    for where in ("", "#/conflicts", *open_ones[:2]) if colours else (*VIEWS, *open_ones):
+    for where in (*VIEWS, *open_ones):
         page = looking.settled(where)
         found = Axe().run(page, options={"runOnly": ["color-contrast"]} if colours else None)
         assert found.violations_count == 0, f"{where}: {found.generate_report()}"
@@ -114,11 +124,18 @@ def test_light_and_dark_can_be_wished_for(site, look):
     assert page.evaluate("getComputedStyle(document.body).colorScheme") == "dark"
 
 
-def test_nothing_is_wider_than_a_phone(site, look):
+@pytest.mark.parametrize("width", [360, 390, 1280, 1440])
+def test_nothing_is_wider_than_the_window(site, look, width):
     with site.engine() as jay:
         memory = jay.store("W" * 200 + " a text with a very long word", tags=("x" * 90,)).memory
-        jay.decisions.save("y" * 100, "Use Redis", reasoning="z" * 300)
-    looking = look(site, viewport={"width": 360, "height": 740})
-    for where in (*VIEWS, f"#/memories/{memory.id}"):
+        table = jay.store(f"|{'a|' * 30}\n|{'---|' * 30}\n|{'wide |' * 30}").memory
+        decision = jay.decisions.save("y" * 100, "Use Redis", reasoning="z" * 300).memory
+        open_conflict(jay, jay.store("V" * 300).memory, memory)
+        talk = jay.conversations.create(title="t" * 150).id
+        jay.conversations.say(talk, "s" * 300)
+        jay.conversations.link(talk, memory.id)
+    looking = look(site, viewport={"width": width, "height": 740})
+    memories = (f"#/memories/{memory.id}", f"#/memories/{table.id}", f"#/graph/{decision.id}")
+    for where in (*VIEWS, *memories, f"#/conversations/{talk}", f"#/decisions/{'y' * 100}"):
         page = looking.settled(where)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360, where
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, where

@@ -1,4 +1,4 @@
-"""The pictures of docs/reference/page.md, taken from a store that looks like some weeks of work: `make pictures`."""
+"""The pictures of docs/reference/page.md, taken from a store that looks like a year of work: `make pictures`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.settings import load
+from scrubjay.values.frozen import replace
+from scrubjay.wiring import open_embedder
 from tests.page.conftest import Server, Site
-from tests.page.demo import Demo
+from tests.page.demo import Year
 
 PICTURES = os.environ.get("SCRUBJAY_PICTURES")  # the folder; without it nothing is written
-MOST_BYTES = 120_000
+EMBEDDER = "arctic-embed-s"
+MOST_BYTES = 125_000
 pytestmark = [pytest.mark.skipif(not PICTURES, reason="pictures are taken by `make pictures`"), pytest.mark.browser]
 DESK = {"width": 1100, "height": 760}
 PHONE = {"width": 390, "height": 760}
@@ -23,12 +26,12 @@ PHONE = {"width": 390, "height": 760}
 def demo(tmp_path_factory):
     home = tmp_path_factory.mktemp("pictures") / "home"
     home.mkdir()
-    return home, Demo(home, HashingEmbedder())
+    return home, Year(home, open_embedder(replace(load(), embedder=EMBEDDER)))
 
 
 @pytest.fixture(scope="module")
 def shown(demo):
-    server = Server(demo[0])
+    server = Server(demo[0], SCRUBJAY_EMBEDDER=EMBEDDER)
     yield Site(server)
     server.stop()
 

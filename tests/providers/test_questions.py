@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 from scrubjay.errors import InvalidInput, ProviderError, SynthesisFailed
 from scrubjay.providers.openai import OpenAiProvider
 from scrubjay.settings import load
@@ -78,7 +78,7 @@ def engine_with(model, open_engine):
 
 def consolidated(jay):
     ids = tuple(jay.store(text).memory.id for text in ("User likes tea", "User likes tea a lot"))
-    return jay.consolidation.merge(Plan(ids=ids, strategy=Strategy.AI_SYNTHESIS))
+    return jay.consolidation.merge(ConsolidationPlan(ids=ids, strategy=Strategy.AI_SYNTHESIS))
 
 
 def test_the_question_and_the_key_arrive_and_the_answer_comes_back(model):

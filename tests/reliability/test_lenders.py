@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from scrubjay.hooks.asking import ask
-from scrubjay.machine.local_sockets import LENDS, exchanged
+from scrubjay.machine.local_sockets import LENDS, exchange
 from tests.reliability.lenders import (
     ended_at_random,
     filled,
@@ -135,7 +135,7 @@ def test_another_user_is_neither_lent_to_nor_borrowed_from(home):
         [place] = [home / "run" / name for name in sockets_of(home)]
         (home / "run").chmod(0o777)
         place.chmod(0o666)
-        assert exchanged(place, {"lend": ""}, 60)["process"] == lender.process.pid
+        assert exchange(place, {"lend": ""}, 60)["process"] == lender.process.pid
 
         other.tell()
         assert other.hear() == {"told": ""}

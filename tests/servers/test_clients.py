@@ -80,15 +80,24 @@ def test_where_no_key_is_needed_none_is_spoken_of(tmp_path):
 def test_claude_code_is_one_command():
     usual = load({}, home=str(data_folder({})))
     assert connect_texts.claude_code_stdio(usual) == (
-        f"claude mcp add scrubjay -- {connect_texts.quoted(command())} mcp --dialect scrubjay --space auto"
+        f"claude mcp add scrubjay -- {connect_texts.quote(command())} mcp --dialect scrubjay --space auto"
     )
     assert connect_texts.claude_code_http(URL) == f"claude mcp add --transport http scrubjay {URL}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/connect-a-client.md", "src/scrubjay/cli/main.py"])
+BY_HAND = [
+    "README.md",
+    "docs/tutorial/connect-a-client.md",
+    "src/scrubjay/cli/main.py",
+    "src/scrubjay/cli/commands/mcp.py",
+    "src/scrubjay/servers/stdio/options.py",
+]
+
+
+@pytest.mark.parametrize("page", BY_HAND)
 def test_what_documents_say_by_hand_is_what_install_writes(page):
     text = (ROOT / page).read_text("utf-8")
-    lines = re.findall(r"^claude mcp add scrubjay -- .*scrubjay (mcp .*)$", text, re.MULTILINE)
+    lines = re.findall(r"^ *claude mcp add scrubjay -- .*scrubjay (mcp .*)$", text, re.MULTILINE)
     lists = [" ".join(json.loads(found)) for found in re.findall(r'"args": (\[.*\])', text)]
     want = find_wanted(CLIENTS["cursor"], load({}, home=str(data_folder({}))), scope=USER, folder=ROOT, space=None)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import jsonrpc_message_adapter
 
-from scrubjay.servers.stdio.frames import BadFrame, decoded, encoded, too_long
+from scrubjay.servers.stdio.frames import BadFrame, decode, encode, too_long
 from tests.servers.broken_frames import BROKEN
 
 pytestmark = pytest.mark.process
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.process
 @pytest.mark.parametrize(("line", "code", "id"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_line_earns_an_error_with_its_id_where_it_shows_one(line, code, id):
     with pytest.raises(BadFrame) as bad:
-        decoded(line)
+        decode(line)
 
     assert bad.value.reply()["error"]["code"] == code
     assert bad.value.reply()["id"] == id
@@ -27,9 +27,9 @@ def test_a_broken_line_earns_an_error_with_its_id_where_it_shows_one(line, code,
 @given(st.binary(max_size=200))
 def test_no_bytes_at_all_break_the_reader(line):
     try:
-        decoded(line)
+        decode(line)
     except BadFrame as bad:
-        encoded(bad.reply())
+        encode(bad.reply())
 
 
 anything = st.recursive(
@@ -50,7 +50,7 @@ messages = st.fixed_dictionaries(
 @given(messages)
 def test_whatever_passes_is_a_message_to_the_library(message):
     try:
-        parsed = decoded(json.dumps(message).encode())
+        parsed = decode(json.dumps(message).encode())
     except BadFrame:
         return
 
@@ -59,7 +59,7 @@ def test_whatever_passes_is_a_message_to_the_library(message):
 
 def test_an_error_never_quotes_the_line():
     with pytest.raises(BadFrame) as bad:
-        decoded(b'{"password": "hunter2", oops}')
+        decode(b'{"password": "hunter2", oops}')
 
     assert "hunter2" not in str(bad.value)
 
@@ -103,4 +103,4 @@ def test_an_id_that_is_not_the_lines_own_is_not_taken_for_it(start, end):
     ],
 )
 def test_a_message_is_what_it_says(line):
-    assert decoded(line) == json.loads(line)
+    assert decode(line) == json.loads(line)

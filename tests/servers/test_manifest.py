@@ -16,8 +16,8 @@ from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.errors import InvalidInput
 from scrubjay.servers.mcp.server import run_streams
 from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS, MODERN_VERSIONS, VERSION_KEY, Answers
-from scrubjay.servers.stdio.manifest import main, sheet_of, stale, written
-from scrubjay.servers.stdio.profile import MANIFESTS, compose, shipped, shipped_sheet
+from scrubjay.servers.stdio.manifest import main, sheet_of, stale, write_manifest
+from scrubjay.servers.stdio.profile import MANIFESTS, compose, shipped_dialects, shipped_sheet
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE
 from tests.servers.small_dialect import small_dialect
 
@@ -30,7 +30,7 @@ MAX_MODULES = 55  # beyond those of a bare interpreter
 
 def test_a_stale_manifest_is_noticed(tmp_path):
     for name in DIALECTS:
-        text = written(find(name))
+        text = write_manifest(find(name))
         (tmp_path / f"{name}.json").write_text(text.replace('"openWorldHint": false', '"openWorldHint": true'), "utf-8")
 
     assert stale(tmp_path) == list(DIALECTS)
@@ -39,7 +39,7 @@ def test_a_stale_manifest_is_noticed(tmp_path):
 def test_the_shipped_manifests_are_fresh():
     """If not: python -m scrubjay.servers.stdio.manifest"""
     assert main(["--check"]) == 0
-    assert shipped() == sorted(DIALECTS)
+    assert shipped_dialects() == sorted(DIALECTS)
 
 
 def test_an_unknown_dialect_names_the_known_ones():

@@ -10,7 +10,7 @@ from scrubjay.dialects.base import Reply
 from scrubjay.dialects.table import find
 from scrubjay.servers.calls import NOTICES
 from scrubjay.servers.http.app import build_app
-from scrubjay.servers.mcp.server import shaped
+from scrubjay.servers.mcp.server import shape_result
 from tests.servers.sites import client_of
 
 pytestmark = pytest.mark.process
@@ -30,8 +30,8 @@ def test_over_stdio_it_is_in_the_meta_of_the_result(start):
 
 
 def test_the_librarys_result_has_it_too():
-    assert shaped(Reply({}, notices=(SAID,))).meta == {NOTICES: [SAID]}
-    assert shaped(Reply({})).meta is None
+    assert shape_result(Reply({}, notices=(SAID,))).meta == {NOTICES: [SAID]}
+    assert shape_result(Reply({})).meta is None
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from scrubjay.errors import InvalidInput
-from scrubjay.servers.http.processes import count_of
+from scrubjay.servers.http.processes import Worker, count_of
+from scrubjay.servers.http.sign_in import SignInLink
 from tests.reliability.rounds import short_and_long, wait_until
 from tests.servers.peer import environment
 from tests.servers.several import PATIENCE, Site, killed_under_calls, site
@@ -111,6 +113,18 @@ def test_a_number_of_workers_that_cannot_be_is_refused(value):
 def test_auto_is_a_worker_for_each_core():
     assert count_of("auto") == len(os.sched_getaffinity(0))
     assert count_of("3") == 3
+
+
+def test_the_link_that_signs_the_owner_in_works_once_in_all_of_them(tmp_path):
+    shared = {"port": 1, "folder": str(tmp_path), "secret": "s", "link": "word", "link_until": math.inf}
+    links = [
+        SignInLink(worker.link, until=worker.link_until, once=worker.take_link)
+        for worker in (Worker(number=number, announces=False, **shared) for number in range(3))
+    ]
+
+    assert [link.use("another") for link in links] == [False] * 3
+    assert [link.use("word") for link in links] == [True, False, False]
+    assert not links[0].use("word")
 
 
 # --- how they begin and end ------------------------------------------------------------------------------------------

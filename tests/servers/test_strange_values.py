@@ -16,7 +16,7 @@ import pytest
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.engine.archive.restoring import Mode
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput
 from scrubjay.servers.http.app import build_app
@@ -287,7 +287,7 @@ def test_consolidating_it_keeps_its_digits(jay):
     id = held(jay, {"n": BIG})
     other = jay.store("The number of grains of sand on the beach", access_level="shared").memory.id
 
-    done = jay.consolidation.merge(Plan(ids=(id, other), strategy=Strategy.MERGE_ALL))
+    done = jay.consolidation.merge(ConsolidationPlan(ids=(id, other), strategy=Strategy.MERGE_ALL))
 
     assert done.memory.metadata["n"] == BIG
 

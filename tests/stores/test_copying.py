@@ -308,7 +308,7 @@ def test_a_batch_that_could_not_be_written_is_told_by_what_comes_next(postgres: 
     assert target.count(BY_NAME["grants"]) == 1
     assert target.progress() == "[1]"
     target.take_in(BY_NAME["grants"], [("bob", "default", 1, "ann")], "[2]")
-    target.conflicts.settle()
+    target.settle()
     assert target.count(BY_NAME["grants"]) == 2
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.process
 
 Ask = Callable[[Sql], object]
 TALLY = Tally(lambda **_: None)
-MAY_BE_SCANNED = r" USING |VIRTUAL TABLE INDEX|CONSTANT ROW"  # what may be read from end to end
+MAY_BE_SCANNED = r" USING |VIRTUAL TABLE INDEX|CONSTANT ROW|outbox$"  # what may be read from end to end
 
 # What is asked, and the index in SQLite's plan and in PostgreSQL's. `autoindex` and `pkey` are keys of their tables.
 PLANS: dict[str, tuple[Ask, str, str]] = {
@@ -56,7 +56,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "conversations_by_update",
     ),
     "the spaces of a conversation": (
-        lambda sql: ConversationChanges(sql).transfer.spaces_of("c"),
+        lambda sql: ConversationChanges(sql).spaces_of("c"),
         "conversations_by_id",
         "conversations_by_id",
     ),
@@ -106,11 +106,11 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "files_by_memory",
         "files_by_memory",
     ),
-    "how many files wait": (lambda sql: FileChanges(sql).waiting(), "SCAN outbox", "outbox_pkey"),
+    "how many files wait": (lambda sql: FileChanges(sql).waiting(), "SCAN outbox", "outbox"),
     "taking a file away": (
         lambda sql: FileChanges(sql).withdraw("m", version=1),
-        "files_by_memory",
-        "files_by_memory",
+        "outbox_by_memory",
+        "outbox_by_memory",
     ),
     "archives of memories": (
         lambda sql: ArchiveChanges(sql).get(["m"]),
@@ -133,7 +133,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "links_by_target",
     ),
     "open conflicts": (
-        lambda sql: HistoryChanges(sql, TALLY, []).conflicts.list(EVERYTHING, now=NOW, limit=9),
+        lambda sql: HistoryChanges(sql, TALLY, []).open_conflicts(EVERYTHING, now=NOW, limit=9),
         "links_open",
         "links_open",
     ),

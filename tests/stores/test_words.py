@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.text.words import MAX_QUERY_WORDS, STOP_WORDS, indexed, query_words, term, weights_of
+from scrubjay.text.words import MAX_QUERY_WORDS, STOP_WORDS, query_words, term, weights_of, words_to_index
 
 pytestmark = pytest.mark.process
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.process
     ],
 )
 def test_a_text_is_indexed_by_its_words_and_their_parts(text: str, words: str) -> None:
-    assert indexed(text) == words
+    assert words_to_index(text) == words
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_query_has_a_bounded_number_of_words() -> None:
 @given(st.text(max_size=40))
 def test_every_word_of_a_text_is_in_its_index(text: str) -> None:
     """A memory is found by its own text."""
-    held = indexed(text).lower().split()
+    held = words_to_index(text).lower().split()
 
     assert {term(word).lower() for word in query_words(text)} <= set(held)
 
@@ -98,7 +98,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("analyse", [indexed, query_words])
+@pytest.mark.parametrize("analyse", [words_to_index, query_words])
 def test_four_times_as_much_of_anything_takes_about_four_times_as_long(name: str, analyse: object) -> None:
     """100 kilobytes took 20 ms at most where this was written; a busy machine says little about milliseconds."""
     assert callable(analyse)
@@ -118,13 +118,13 @@ def _cpu_seconds(analyse: object, text: str) -> float:
 
 
 def test_a_text_of_signs_that_stand_for_sentences_is_not_spelt_out_many_times_over():
-    assert len(indexed("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 10_000)) <= 40_000
+    assert len(words_to_index("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 10_000)) <= 40_000
 
 
 def test_one_sign_that_stands_for_a_sentence_is_found_by_its_words():
     sign = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
 
-    assert set(query_words("عليه وسلم")) <= set(indexed(f"the prophet {sign} said").split())
+    assert set(query_words("عليه وسلم")) <= set(words_to_index(f"the prophet {sign} said").split())
 
 
 def test_a_word_counted_in_more_rows_than_are_left_is_worth_next_to_nothing():

@@ -14,7 +14,7 @@ from scrubjay.dialects.memento import memento
 from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync.peer import Peer
-from scrubjay.machine.http_client import Answer
+from scrubjay.machine.http_client import HttpAnswer
 from scrubjay.remote.peer import HttpLine, RemotePeer
 from scrubjay.servers.http.app import build_app
 from tests.servers.sites import running
@@ -31,14 +31,14 @@ class Inside:
     def __init__(self, portal: BlockingPortal, app: ASGIApp) -> None:
         self._portal, self._app = portal, app
 
-    def ask(self, method: str, path: str, body: bytes | None) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         return self._portal.call(functools.partial(called, self._app, method, path, body or b""))
 
     def close(self) -> None:
         pass
 
 
-async def called(app: ASGIApp, method: str, path: str, body: bytes) -> Answer:
+async def called(app: ASGIApp, method: str, path: str, body: bytes) -> HttpAnswer:
     sent: list[dict] = []
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -54,7 +54,7 @@ async def called(app: ASGIApp, method: str, path: str, body: bytes) -> Answer:
              "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "state": {}}  # fmt: skip
     await app(scope, receive, send)
     told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return Answer(sent[0]["status"], told, b"".join(one.get("body", b"") for one in sent[1:]))
+    return HttpAnswer(sent[0]["status"], told, b"".join(one.get("body", b"") for one in sent[1:]))
 
 
 class Village:

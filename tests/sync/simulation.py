@@ -106,7 +106,7 @@ def machine(template: Path, line: Line, stores: Stores | None) -> type[RuleBased
 
         def teardown(self) -> None:
             try:
-                self.world.conflicts.settle()
+                self.world.settle()
                 self.world.check()
             finally:
                 self.world.close()

@@ -12,7 +12,7 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
-from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.sync.merge import WinnerPolicy
 from scrubjay.engine.sync.peer import SyncBatch, TakeOptions
 from scrubjay.errors import ClockAhead
 from scrubjay.servers.http.app import build_app
@@ -83,13 +83,13 @@ def test_what_another_change_has_seen_and_links_are_looked_at_too(jay, drive, cl
         SyncBatch(links=(replace(link, hlc=late),)),
     ):
         with pytest.raises(ClockAhead):
-            host.take(parcel, TakeOptions(policy=Policy.NEWEST, named="newest_wins", sender="drive"))
+            host.take(parcel, TakeOptions(policy=WinnerPolicy.NEWEST, named="newest_wins", sender="drive"))
 
 
 def test_stamps_in_our_own_name_do_not_lift_the_clock_hour_by_hour(jay, clock):
     memory = jay.store("Tea").memory
     [replica] = jay.records.sync.replicas([memory.id], EVERYTHING)
-    peer, options = jay.sync.host._peer, TakeOptions(policy=Policy.NEWEST, named="newest_wins", sender="liar")
+    peer, options = jay.sync.host._peer, TakeOptions(policy=WinnerPolicy.NEWEST, named="newest_wins", sender="liar")
 
     def told(minutes):
         forged = replace(memory, content=f"Tea, {minutes}", hlc=clock_at(clock() + timedelta(minutes=minutes)))

@@ -33,7 +33,7 @@ from scrubjay.errors import (
     SyncFailed,
 )
 from scrubjay.machine import outgoing
-from scrubjay.machine.http_client import ATTEMPTS, Answer
+from scrubjay.machine.http_client import ATTEMPTS, HttpAnswer
 from scrubjay.remote.keys import SyncKeys, keys_in
 from scrubjay.remote.peer import HttpLine, RemotePeer
 from scrubjay.stores.promises.memories import OWN_MODEL
@@ -98,7 +98,9 @@ class Scripted:
 
 
 def said(body, status=200, **headers):
-    return Answer(status, {name.replace("_", "-"): value for name, value in headers.items()}, json.dumps(body).encode())
+    return HttpAnswer(
+        status, {name.replace("_", "-"): value for name, value in headers.items()}, json.dumps(body).encode()
+    )
 
 
 def failed(status, code, **headers):
@@ -141,14 +143,14 @@ def test_a_server_that_is_not_there_is_unreachable_and_nothing_is_named(open_eng
             "newer",
         ),
         ([said({"protocol": 0, "origin": "x", "spaces": [], "every_space": True})], EndpointUnreachable, "older"),
-        ([Answer(200, {}, b"<html>Welcome</html>")], EndpointUnreachable, "not a scrubjay"),
+        ([HttpAnswer(200, {}, b"<html>Welcome</html>")], EndpointUnreachable, "not a scrubjay"),
         ([said({"hello": "world"})], EndpointUnreachable, "not a scrubjay"),
         ([said([1, 2])], EndpointUnreachable, "not a scrubjay"),
-        ([Answer(200, {}, b"[" * 100_000)], EndpointUnreachable, "not a scrubjay"),
-        ([Answer(404, {}, b"")], EndpointUnreachable, "not a scrubjay"),
-        ([Answer(403, {}, b"<html>")], EndpointUnreachable, "not a scrubjay"),
-        ([Answer(302, {"location": "http://127.0.0.1/"}, b"")], EndpointUnreachable, "not a scrubjay"),
-        ([Answer(503, {}, b"")], EndpointUnreachable, "busy"),
+        ([HttpAnswer(200, {}, b"[" * 100_000)], EndpointUnreachable, "not a scrubjay"),
+        ([HttpAnswer(404, {}, b"")], EndpointUnreachable, "not a scrubjay"),
+        ([HttpAnswer(403, {}, b"<html>")], EndpointUnreachable, "not a scrubjay"),
+        ([HttpAnswer(302, {"location": "http://127.0.0.1/"}, b"")], EndpointUnreachable, "not a scrubjay"),
+        ([HttpAnswer(503, {}, b"")], EndpointUnreachable, "busy"),
         ([failed(429, "rate_limited", retry_after="60")], EndpointUnreachable, "busy"),
         ([failed(500, "internal")], SyncFailed, "500"),
         ([failed(423, "locked")], Locked, "far"),

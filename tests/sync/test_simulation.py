@@ -42,11 +42,11 @@ class ByLetter(StorePeer):
     """A store at the other end of a line that carries text only."""
 
     def parcel(self, ids: list[str], *, vectors: bool) -> SyncBatch:
-        return codec.read(SyncBatch, codec.written(super().parcel(ids, vectors=vectors)))
+        return codec.read(SyncBatch, codec.write_json(super().parcel(ids, vectors=vectors)))
 
     def take(self, parcel: SyncBatch, options: TakeOptions) -> list[Taken]:
         return super().take(
-            codec.read(SyncBatch, codec.written(parcel)), codec.read(TakeOptions, codec.written(options))
+            codec.read(SyncBatch, codec.write_json(parcel)), codec.read(TakeOptions, codec.write_json(options))
         )
 
 

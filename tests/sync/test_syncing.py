@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from scrubjay.engine.access import EVERYTHING
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
-from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
+from scrubjay.engine.sync.merge import WinnerPolicy
 from scrubjay.engine.sync.peer import SyncBatch, TakeOptions
 from scrubjay.engine.sync.run import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import (
@@ -931,7 +931,7 @@ def test_what_a_consolidation_did_to_links_travels(jay, drive):
     jay.store("The teacher is called Inés", related=(notes[1].id,))
     jay.sync.run(destination="drive")
 
-    jay.consolidation.merge(Plan(ids=tuple(one.id for one in notes), strategy=Strategy.MERGE_ALL))
+    jay.consolidation.merge(ConsolidationPlan(ids=tuple(one.id for one in notes), strategy=Strategy.MERGE_ALL))
     jay.sync.run(destination="drive")
 
     def states(engine):
@@ -950,7 +950,7 @@ def test_an_older_state_of_a_link_that_comes_late_changes_nothing(jay, clock):
     [released] = jay.links(old)
 
     jay.sync._local().take(
-        SyncBatch(links=(former,)), TakeOptions(policy=Policy.NEWEST, named="newest_wins", sender="drive")
+        SyncBatch(links=(former,)), TakeOptions(policy=WinnerPolicy.NEWEST, named="newest_wins", sender="drive")
     )
 
     assert released.state != former.state

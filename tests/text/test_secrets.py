@@ -8,19 +8,19 @@ from itertools import count
 
 import pytest
 
-from scrubjay.text.secrets import SHAPES, STEMS, masked, secrets_in
+from scrubjay.text.secrets import SHAPES, STEMS, mask_secrets, secrets_in
 from tests.text.secret_forms import FORMS, KEY, LETTERS, LOOK_ALIKES, SLASHED, made, pem
 
 
 @pytest.mark.parametrize(("kind", "text", "secret"), FORMS)
 def test_a_secret_is_noticed_in_the_form_that_people_write(kind, text, secret):
-    left = masked(f"Before it.\n\n{text}\n\nAfter it.")
+    left = mask_secrets(f"Before it.\n\n{text}\n\nAfter it.")
 
     assert list(secrets_in(text)), kind
     assert secret not in left
     assert left.startswith("Before it.\n")
     assert left.endswith("\nAfter it.")
-    assert masked(left) == left
+    assert mask_secrets(left) == left
     assert not list(secrets_in(left))
 
 
@@ -36,14 +36,14 @@ def test_the_tables_are_as_large_as_they_should_be():
 
 @pytest.mark.parametrize("name", ["secret", "aws_secret_access_key", "client_secret", "SECRET_KEY"])
 def test_a_value_with_a_slash_is_found_by_its_name(name):
-    assert masked(f"{name}={SLASHED}") == f"{name}=[masked: a token by its name]"
+    assert mask_secrets(f"{name}={SLASHED}") == f"{name}=[masked: a token by its name]"
 
 
 @pytest.mark.parametrize("word", ["none", "null", "todo", "fake", "your", "dummy"])
 def test_a_placeholder_is_a_word_and_not_a_part_of_random_letters(word):
     token = f"ghp_{made(16, seed='a')}{word}{made(16, seed='b')}"
 
-    assert masked(f"It is {token}") == "It is [masked: a GitHub token]"
+    assert mask_secrets(f"It is {token}") == "It is [masked: a GitHub token]"
     assert not list(secrets_in(f"api_key: {word}_api_key"))
 
 
@@ -51,7 +51,7 @@ def test_a_placeholder_is_a_word_and_not_a_part_of_random_letters(word):
 @pytest.mark.parametrize("cut", [False, True])
 def test_every_line_of_a_private_key_is_taken_out(end, cut):
     lines = pem("EC ", lines=4).split("\n")
-    kept = masked(end.join(["It is", *lines[: -1 if cut else None]]))
+    kept = mask_secrets(end.join(["It is", *lines[: -1 if cut else None]]))
 
     assert kept.startswith("It is")
     assert not any(line in kept for line in lines)
@@ -60,15 +60,15 @@ def test_every_line_of_a_private_key_is_taken_out(end, cut):
 def test_a_name_is_masked_by_what_tells_it_from_others():
     one, other = (f"notes/ghp_{made(36, seed=seed)}" for seed in "ab")
 
-    assert masked(one, as_name=True) != masked(other, as_name=True)
-    assert masked(one, as_name=True).startswith("notes/masked-")
-    assert masked(masked(one, as_name=True), as_name=True) == masked(one, as_name=True)
+    assert mask_secrets(one, as_name=True) != mask_secrets(other, as_name=True)
+    assert mask_secrets(one, as_name=True).startswith("notes/masked-")
+    assert mask_secrets(mask_secrets(one, as_name=True), as_name=True) == mask_secrets(one, as_name=True)
 
 
 def test_long_values_are_taken_out_whole():
     value = made(900, seed="long")
 
-    assert masked(f"token: {value} and more") == "token: [masked: a token by its name] and more"
+    assert mask_secrets(f"token: {value} and more") == "token: [masked: a token by its name] and more"
 
 
 # --- how long it takes ------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def work(text: str) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        masked(text)
+        mask_secrets(text)
     finally:
         sys.settrace(before)
     return next(lines)
@@ -144,5 +144,5 @@ def test_a_long_text_that_repeats_what_names_a_secret_is_read_to_its_end():
     text = f"{'password for x ' * 3_300}token: {KEY}"
 
     assert len(text) > 49_000
-    assert KEY not in masked(text)
+    assert KEY not in mask_secrets(text)
     assert set(KEY) <= set(LETTERS)

@@ -55,7 +55,7 @@ function address(path: string, query: Record<string, Value> = {}): string {
     if (Array.isArray(value)) value.forEach((one) => given.append(name, one));
     else if (value !== undefined && value !== null && value !== "") given.set(name, String(value));
   }
-  if (space) given.set("space", space);
+  if (space && !("space" in query)) given.set("space", space);
   const text = given.toString();
   return text ? `${path}?${text}` : path;
 }

@@ -409,10 +409,10 @@ export const keys = async () => (await get<{ keys: Key[] }>("/api/v1/keys")).key
 export const createKey = async (user: string, role: string) =>
   (await post<{ secret: string }>("/api/v1/keys", { user, role })).secret;
 export const revokeKey = (id: string) => ask("DELETE", `/api/v1/keys/${encodeURIComponent(id)}`);
-/** Memories by their ids, whatever became of them. */
+/** Memories by their ids, wherever they are and whatever became of them. */
 export async function named(ids: string[]): Promise<Map<string, Memory>> {
   const states = ["active", "superseded", "archived", "deleted"];
-  const found = ids.length ? (await get<{ memories: Memory[] }>("/api/v1/memories", { ids, states, limit: ids.length })).memories : [];
+  const found = ids.length ? (await get<{ memories: Memory[] }>("/api/v1/memories", { ids, states, limit: ids.length, space: undefined })).memories : [];
   return new Map(found.map((memory) => [memory.id, memory]));
 }
 export const acts = async () => (await get<{ acts: Act[] }>("/api/v1/audit", { limit: 100 })).acts;

@@ -76,10 +76,12 @@ export function alike(one: string, other: string): boolean {
 
 const wordsOf = (text: string) => new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
 
+const SMALL = new Set("a an and as at be by for from has her his in is it its of on or since that the to was were will with".split(" "));
+
 /** What one text says and the other does not: all such words of alike texts, else only names, numbers and the like. */
 export function own(text: string, other: string): string[] {
   const known = wordsOf(other);
-  const strange = (text.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !known.has(word.toLowerCase()));
+  const strange = (text.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !known.has(word.toLowerCase()) && !SMALL.has(word.toLowerCase()));
   if (alike(text, other)) return strange;
   const sentences = text.matchAll(/(?:^|[.!?:]\s+)\P{L}*([\p{L}]+)/gu); // a capital there means nothing
   const first = new Set([...sentences].map((found) => found[1]));

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 class Examples:
@@ -99,7 +99,7 @@ class SharedOption(click.Option):
 def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Record a global option, wherever it was given; an option not given changes nothing."""
     if value:
-        session = ctx.ensure_object(Session)
+        session = ctx.ensure_object(CommandSession)
         setattr(session, str(param.name), value)
         session.given[param.opts[0]] = value
         check_given(ctx)
@@ -110,7 +110,7 @@ def check_given(ctx: click.Context) -> None:
     command = ctx.command
     if not isinstance(command, Choosy) or ctx.resilient_parsing:
         return
-    for option, value in ctx.ensure_object(Session).given.items():
+    for option, value in ctx.ensure_object(CommandSession).given.items():
         if option in command.without:
             said = f"{option} does not apply to `{ctx.command_path}`."
             if option in command.meant:

@@ -48,7 +48,7 @@ def span(text: str) -> timedelta | None:
 def ahead(text: str, now: datetime) -> datetime:
     """:raises InvalidInput: if it is not a time, or has passed"""
     length = span(text)
-    moment = _moment(text) if length is None else _shifted(text, now, length)
+    moment = _moment(text) if length is None else _shift(text, now, length)
     if moment <= now:
         raise InvalidInput(f"{text!r} is in the past.")
     return moment
@@ -61,9 +61,9 @@ def ago(text: str, now: datetime, *, end: bool = False) -> datetime:
     """
     length = span(text)
     if length is not None:
-        return _shifted(text, now, -length)
+        return _shift(text, now, -length)
     whole_day = end and re.fullmatch(DATE, text.strip())
-    return _shifted(text, _moment(text), timedelta(days=1, milliseconds=-1) if whole_day else timedelta())
+    return _shift(text, _moment(text), timedelta(days=1, milliseconds=-1) if whole_day else timedelta())
 
 
 def _moment(text: str) -> datetime:
@@ -74,7 +74,7 @@ def _moment(text: str) -> datetime:
         raise InvalidInput(f"{text!r} {'has no time zone' if zone else 'is not a time'}.", hint=HOW) from None
 
 
-def _shifted(text: str, start: datetime, by: timedelta) -> datetime:
+def _shift(text: str, start: datetime, by: timedelta) -> datetime:
     try:
         return start + by
     except OverflowError:

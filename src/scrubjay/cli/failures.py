@@ -21,7 +21,7 @@ from scrubjay.errors import Error, NotFound
 from scrubjay.lazy import json
 
 if TYPE_CHECKING:
-    from scrubjay.cli.session import Session
+    from scrubjay.cli.session import CommandSession
 
 DONE, FAILED, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 3, 130, 141
 
@@ -30,7 +30,7 @@ class OutputClosed(Exception):
     """The reader of our output has gone away."""
 
 
-def report(error: BaseException, session: Session) -> int:
+def report(error: BaseException, session: CommandSession) -> int:
     """Print what went wrong and return the exit code."""
     match error:
         case SystemExit():
@@ -39,7 +39,7 @@ def report(error: BaseException, session: Session) -> int:
             silence()
             return CLOSED_PIPE
         case click.Abort() | KeyboardInterrupt():
-            interrupted(error, session)
+            report_interrupt(error, session)
             return INTERRUPTED
         case click.ClickException():
             if session.as_json:
@@ -51,12 +51,12 @@ def report(error: BaseException, session: Session) -> int:
         import traceback
 
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    code, message, hint = described(error)
+    code, message, hint = describe_failure(error)
     say(code, message, hint, session)
     return NOT_FOUND if isinstance(error, NotFound) else FAILED
 
 
-def interrupted(error: BaseException, session: Session) -> None:
+def report_interrupt(error: BaseException, session: CommandSession) -> None:
     """Say so, and before it what the command noted on the interrupt, which click hands on as a cause."""
     notes = [*getattr(error, "__notes__", ()), *getattr(error.__cause__, "__notes__", ())]
     if session.as_json:
@@ -74,7 +74,7 @@ def usage_hint(error: click.ClickException) -> str | None:
     return f"See `{ctx.command_path} --help`." if ctx is not None else None
 
 
-def described(error: BaseException) -> tuple[str, str, str | None]:
+def describe_failure(error: BaseException) -> tuple[str, str, str | None]:
     """Code, message and hint; for unexpected errors, how to learn more."""
     if isinstance(error, Error):
         return error.code, error.message, error.hint
@@ -88,7 +88,7 @@ def described(error: BaseException) -> tuple[str, str, str | None]:
     )
 
 
-def say(code: str, message: str, hint: str | None, session: Session) -> None:
+def say(code: str, message: str, hint: str | None, session: CommandSession) -> None:
     from scrubjay.cli.output import safe  # a message may quote stored text
 
     if session.as_json:

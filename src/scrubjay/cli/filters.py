@@ -42,7 +42,7 @@ OPTIONS = (
 )
 
 
-def chosen(
+def read_filter(
     *,
     tags: tuple[str, ...],
     categories: tuple[str, ...],

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from scrubjay.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from scrubjay.cli.session import Session
+    from scrubjay.cli.session import CommandSession
     from scrubjay.engine.engine import Engine
 
 WHOLE = re.compile(r"mem_[0-9a-z]{12}")
@@ -31,13 +31,13 @@ NAMED = 5  # memories that an ambiguous beginning names
 KEPT_SECONDS = 7 * 86_400  # after which another list may remove one
 
 
-def meant(engine: Engine, typed: str, session: Session) -> str:
+def resolve_id(engine: Engine, typed: str, session: CommandSession) -> str:
     """The id of the memory that is meant; what is not found stays as it is typed.
 
     :raises InvalidInput: if several are meant, or there is no such place in the last list
     """
     if typed.startswith("@"):
-        return recalled(typed, session)
+        return recall_id(typed, session)
     if not typed or WHOLE.fullmatch(typed):
         return typed
     found = engine.beginning(typed, limit=NAMED + 1) or engine.beginning(f"mem_{typed}", limit=NAMED + 1)
@@ -50,11 +50,11 @@ def meant(engine: Engine, typed: str, session: Session) -> str:
     return typed
 
 
-def all_meant(engine: Engine, typed: Iterable[str], session: Session) -> tuple[str, ...]:
-    return tuple(meant(engine, one, session) for one in typed)
+def all_meant(engine: Engine, typed: Iterable[str], session: CommandSession) -> tuple[str, ...]:
+    return tuple(resolve_id(engine, one, session) for one in typed)
 
 
-def remember_list(ids: Sequence[str], session: Session) -> None:
+def remember_list(ids: Sequence[str], session: CommandSession) -> None:
     """Keep a list for @1, @2 …; a list that cannot be kept is shown all the same."""
     file = list_file(session)
     if file is None:
@@ -69,7 +69,7 @@ def remember_list(ids: Sequence[str], session: Session) -> None:
         replace_file(file, json.dumps(ids).encode())
 
 
-def recalled(typed: str, session: Session) -> str:
+def recall_id(typed: str, session: CommandSession) -> str:
     file = list_file(session)
     ids: object = None
     with suppress(OSError, ValueError):
@@ -82,7 +82,7 @@ def recalled(typed: str, session: Session) -> str:
     return str(ids[place - 1])
 
 
-def list_file(session: Session) -> Path | None:
+def list_file(session: CommandSession) -> Path | None:
     """Where this terminal's last list is kept; None without a terminal."""
     name = terminal_name()
     if name is None:

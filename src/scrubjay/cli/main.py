@@ -17,7 +17,7 @@ import click
 
 from scrubjay.cli import failures
 from scrubjay.cli.command import Examples, global_options
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.lazy import difflib
 
 SECTIONS = {
@@ -127,10 +127,10 @@ class Program(Examples, click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run, and exit with a code; click's own handling would show tracebacks and has no 3 or 130."""
-        session, as_program = Session(), not args and extra.get("args") is None
+        session, as_program = CommandSession(), not args and extra.get("args") is None
         if as_program:
             gc.set_threshold(10_000)  # imports make hardly any garbage, and looking for it takes time
-            sys.argv[1:] = map(as_typed, sys.argv[1:])
+            sys.argv[1:] = map(decode_argument, sys.argv[1:])
             if isinstance(sys.stdout, TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack letters that a memory has
         extra |= {"prog_name": "scrubjay", "standalone_mode": False, "obj": session}
@@ -153,7 +153,7 @@ class Program(Examples, click.Group):
             raise failures.OutputClosed from error  # click would make it exit code 1
 
 
-def as_typed(argument: str) -> str:
+def decode_argument(argument: str) -> str:
     """An argument whose bytes the locale could not decode, read as UTF-8, which terminals nearly always send."""
     try:
         return os.fsencode(argument).decode("utf-8") if not argument.isascii() else argument

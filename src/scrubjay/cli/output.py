@@ -24,7 +24,7 @@ from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass
 
 if TYPE_CHECKING:
-    from scrubjay.cli.session import Session
+    from scrubjay.cli.session import CommandSession
     from scrubjay.engine.engine import Engine
     from scrubjay.values.memory import Memory, OpenConflict
 
@@ -72,7 +72,7 @@ def when(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
-def written(cell: Cell) -> str:
+def write_cell(cell: Cell) -> str:
     """A cell as programs read it."""
     if isinstance(cell, Marked):
         return cell.text
@@ -89,7 +89,7 @@ def print_json(value: Any) -> None:
     write_bytes(json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n")
 
 
-def show(value: Any, text: object, session: Session) -> None:
+def show(value: Any, text: object, session: CommandSession) -> None:
     """A result: a document for programs, a line for people."""
     if session.as_json:
         print_json(value)
@@ -97,14 +97,14 @@ def show(value: Any, text: object, session: Session) -> None:
         click.echo(text)
 
 
-def show_note(value: Any, text: str, session: Session) -> None:
+def show_note(value: Any, text: str, session: CommandSession) -> None:
     """What was done: a document for programs, a remark for people, who get no result."""
     if session.as_json:
         print_json(value)
     note(text, session)
 
 
-def show_table(value: Any, columns: Sequence[str], rows: Sequence[Sequence[Cell]], session: Session) -> None:
+def show_table(value: Any, columns: Sequence[str], rows: Sequence[Sequence[Cell]], session: CommandSession) -> None:
     """A list: a document for programs, a table for people."""
     if session.as_json:
         print_json(value)
@@ -119,17 +119,17 @@ def write_bytes(data: bytes) -> None:
         sys.stdout.buffer.flush()
 
 
-def note(text: str, session: Session) -> None:
+def note(text: str, session: CommandSession) -> None:
     """A remark for people, not part of the result and never printed with --json."""
     if not session.as_json:
         click.echo(safe(text), err=True)
 
 
-def counted(number: int, one: str, many: str) -> str:
+def count_of(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def confirmed(question: str, *, otherwise: str) -> bool:
+def confirm(question: str, *, otherwise: str) -> bool:
     """Ask at a terminal; elsewhere refuse, saying what to do."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError(otherwise)
@@ -137,7 +137,7 @@ def confirmed(question: str, *, otherwise: str) -> bool:
 
 
 @contextmanager
-def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
+def told_of_a_new_space(engine: Engine, session: CommandSession) -> Iterator[None]:
     """Mention that an operation created its space: perhaps the name was misspelt."""
     space = engine.spaces[0]
     there = engine.known_spaces.has(space)
@@ -146,14 +146,14 @@ def told_of_a_new_space(engine: Engine, session: Session) -> Iterator[None]:
         note(f"Created space {space}.", session)
 
 
-def tell_flags(memory: Memory, session: Session) -> None:
+def tell_flags(memory: Memory, session: CommandSession) -> None:
     """Warn of what was found in a text that was just stored."""
     for flag in memory.flags:
         if flag in FLAGGED:
             note(f"Flagged: {FLAGGED[flag]} All of them: scrubjay list --flag {flag}", session)
 
 
-def tell_owed(owed: Sequence[OpenConflict], session: Session) -> None:
+def tell_owed(owed: Sequence[OpenConflict], session: CommandSession) -> None:
     """What was found since earlier commands had no time to compare what they stored."""
     if owed and session.as_json:  # beside the result, which is all that standard output has
         click.echo(json.dumps({"compared_since": plain(list(owed))}, ensure_ascii=False), err=True)
@@ -163,13 +163,13 @@ def tell_owed(owed: Sequence[OpenConflict], session: Session) -> None:
         note(f"  If so: scrubjay supersede {pair.old.id} {pair.new.id}", session)
 
 
-def tell_same(same: Mapping[str, Sequence[str]], session: Session) -> None:
+def tell_same(same: Mapping[str, Sequence[str]], session: CommandSession) -> None:
     """Say which memories now have the words of others."""
     for memory, others in same.items():
         note(f"{safe(memory)} says the same as {safe(', '.join(others))}. To settle it: scrubjay conflicts", session)
 
 
-def nothing(sentence: str, engine: Engine, session: Session) -> None:
+def nothing(sentence: str, engine: Engine, session: CommandSession) -> None:
     """Say that there is no result or, if there is no memory at all, how to begin."""
     note(
         sentence if any(space.memories or space.superseded for space in engine.known_spaces.list()) else BEGIN, session
@@ -188,7 +188,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Rows for people on a terminal, without empty columns; otherwise tab-separated lines."""
     if not on_terminal():
         for row in rows:
-            click.echo("\t".join(map(written, row)))
+            click.echo("\t".join(map(write_cell, row)))
     elif rows:
         from scrubjay.cli import tables
 
@@ -210,8 +210,8 @@ def print_facts(facts: Sequence[tuple[str, Cell]], room: int = 12) -> None:
         tables.print_facts(facts, room)
     else:
         for name, value in facts:
-            click.echo(f"{name:<{room}}  {written(value)}")
+            click.echo(f"{name:<{room}}  {write_cell(value)}")
 
 
-def clipped(text: str) -> str:
+def clip_text(text: str) -> str:
     return text if len(text) <= LONG else f"{text[: LONG - 1]}…"

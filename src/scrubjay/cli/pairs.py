@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 
 from rich.text import Text
 
-from scrubjay.cli.output import clipped, safe
-from scrubjay.cli.tables import console, shortened, styled, wrapped
+from scrubjay.cli.output import clip_text, safe
+from scrubjay.cli.tables import console, shorten_ids, style_cell, wrap_text
 from scrubjay.values.memory import Memory
 from scrubjay.values.times import ago, utc_now
 
@@ -21,18 +21,20 @@ PLAIN = (("[-", "-]"), ("{+", "+}"))  # around what differs, where there are no 
 def print_pair(title: str, old: Memory, new: Memory, names: tuple[str, str] = ("old", "new"), first: int = 1) -> None:
     """`first` is the place of the older one in the remembered list: @1."""
     terminal = console()
-    texts = clipped(safe(old.text)), clipped(safe(new.text))
+    texts = clip_text(safe(old.text)), clip_text(safe(new.text))
     terminal.print(Text(title, style="bold"))
     for place, (name, memory, text, spans) in enumerate(zip(names, (old, new), texts, differing(*texts), strict=True)):
-        head = Text(f"{name}  @{first + place}  ") + styled("id", memory.id) + f"  {ago(memory.created_at, utc_now())}"
+        head = (
+            Text(f"{name}  @{first + place}  ") + style_cell("id", memory.id) + f"  {ago(memory.created_at, utc_now())}"
+        )
         head += f"  space {memory.space}" if old.space != new.space else ""
-        body = marked(text, spans, place, coloured=terminal.color_system is not None)
-        lines = wrapped(shortened(head) if terminal.width < 100 else head, terminal, indent=0)
-        for line in (*lines, *wrapped(body, terminal, indent=2)):
+        body = mark_differences(text, spans, place, coloured=terminal.color_system is not None)
+        lines = wrap_text(shorten_ids(head) if terminal.width < 100 else head, terminal, indent=0)
+        for line in (*lines, *wrap_text(body, terminal, indent=2)):
             terminal.print(line)
 
 
-def marked(text: str, spans: Sequence[Span], place: int, *, coloured: bool) -> Text:
+def mark_differences(text: str, spans: Sequence[Span], place: int, *, coloured: bool) -> Text:
     if coloured:
         shown = Text(text)
         for start, end in spans:

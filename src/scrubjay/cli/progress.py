@@ -99,7 +99,7 @@ def progress(
                 bar.remove_task(task)
                 task, begun = bar.add_task(title, total=expected, rate=""), monotonic()
             seconds = monotonic() - begun
-            rate = said(done if count is None else count, unit, seconds, embedding() if embedding else 0.0)
+            rate = progress_sentence(done if count is None else count, unit, seconds, embedding() if embedding else 0.0)
             bar.update(task, completed=done, total=expected if total is None else total, rate=rate if unit else "")
 
         yield report
@@ -109,7 +109,7 @@ def unheard(done: int, total: int | None, count: int | None = None, title: str |
     """No one is looking."""
 
 
-def said(count: int, unit: str, seconds: float, embedding: float) -> str:
+def progress_sentence(count: int, unit: str, seconds: float, embedding: float) -> str:
     """1,200 lines, 85/s, mostly embedding (92 %)"""
     rate = f", {count / seconds:,.0f}/s" if seconds >= 1 else ""
     slow = f", mostly embedding ({embedding / seconds:.0%})" if seconds >= 2 and embedding > seconds / 2 else ""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from scrubjay.settings import Settings
 
 
-class Session:
+class CommandSession:
     """One call of the program. Imports nothing until a command asks for something."""
 
     def __init__(self) -> None:

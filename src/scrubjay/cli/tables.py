@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scrubjay.cli.output import Cell, Marked, clipped, safe, when
+from scrubjay.cli.output import Cell, Marked, clip_text, safe, when
 from scrubjay.values.times import ago, utc_now
 
 WIDE = 100  # columns
@@ -61,7 +61,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     terminal = console()
     used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
     names = [columns[place] for place in used]
-    cells = [[styled(columns[place], row[place]) for place in used] for row in rows]
+    cells = [[style_cell(columns[place], row[place]) for place in used] for row in rows]
     widths = [
         max(cell_len(name), *(text.cell_len for text in column))
         for name, column in zip(names, zip(*cells, strict=True), strict=True)
@@ -72,7 +72,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         terminal.print(table(names, cells, widths))
         return
     for entry in cells:
-        for line in stacked(names, entry, terminal):
+        for line in stack_row(names, entry, terminal):
             terminal.print(line)
 
 
@@ -86,26 +86,26 @@ def table(names: Sequence[str], cells: Sequence[Sequence[Text]], widths: Sequenc
     return made
 
 
-def stacked(names: Sequence[str], cells: Sequence[Text], terminal: Console) -> Iterator[Text]:
+def stack_row(names: Sequence[str], cells: Sequence[Text], terminal: Console) -> Iterator[Text]:
     """One row as several lines."""
     first = [place for place in range(len(names)) if place == 0 or names[place] in SAYS_ITSELF]
     texts = [place for place in range(len(names)) if names[place] in TEXTS and place not in first]
-    head = [headed(names[place], shortened(cells[place])) for place in first if cells[place].plain]
-    yield from wrapped(Text("  ").join(head), terminal, indent=0)
+    head = [add_heading(names[place], shorten_ids(cells[place])) for place in first if cells[place].plain]
+    yield from wrap_text(Text("  ").join(head), terminal, indent=0)
     for place in texts:
-        yield from wrapped(cells[place], terminal, indent=2)
+        yield from wrap_text(cells[place], terminal, indent=2)
     for place in range(len(names)):
         if place not in first and place not in texts and cells[place].plain:
             label = Text(f"{names[place]}  ", style="dim")
-            yield from wrapped(label + shortened(cells[place]), terminal, indent=2, hanging=4)
+            yield from wrap_text(label + shorten_ids(cells[place]), terminal, indent=2, hanging=4)
 
 
-def headed(name: str, cell: Text) -> Text:
+def add_heading(name: str, cell: Text) -> Text:
     """A bare number says nothing without its heading."""
     return Text(f"{name} ") + cell if cell.plain.isdecimal() else cell
 
 
-def wrapped(text: Text, terminal: Console, *, indent: int, hanging: int | None = None) -> Iterator[Text]:
+def wrap_text(text: Text, terminal: Console, *, indent: int, hanging: int | None = None) -> Iterator[Text]:
     """The text in lines that fit, every line of it indented."""
     rest = indent if hanging is None else hanging
     lines = text.wrap(terminal, max(2, terminal.width - rest), overflow="fold", tab_size=4)
@@ -122,15 +122,15 @@ def print_facts(facts: Sequence[tuple[str, Cell]], room: int) -> None:
         label = Text(f"{name}  " if narrow else f"{name:<{room}}  ", style="dim")
         hanging = 2 if narrow else room + 2
         shown = f"{when(value)} ({ago(value, utc_now())})" if isinstance(value, datetime) else value
-        for line in wrapped(label + styled(name, shown, whole=True), terminal, indent=0, hanging=hanging):
+        for line in wrap_text(label + style_cell(name, shown, whole=True), terminal, indent=0, hanging=hanging):
             terminal.print(line)
 
 
-def styled(column: str, cell: Cell, *, whole: bool = False) -> Text:
+def style_cell(column: str, cell: Cell, *, whole: bool = False) -> Text:
     """A cell with the colour of what it says."""
     match cell:
         case Marked():
-            text = Text(clipped(cell.text))
+            text = Text(clip_text(cell.text))
             for start, end in cell.spans:
                 text.stylize(cell.style, start, end)
             return text
@@ -138,7 +138,7 @@ def styled(column: str, cell: Cell, *, whole: bool = False) -> Text:
             return Text(ago(cell, utc_now()), style="dim")
         case _:
             shown = safe(cell or "")
-            text = Text(shown if whole else clipped(shown), style=style_of(column, shown))
+            text = Text(shown if whole else clip_text(shown), style=style_of(column, shown))
             text.highlight_regex(ID, "dim")
             return text
 
@@ -155,7 +155,7 @@ def style_of(column: str, text: str) -> str:
             return ""
 
 
-def shortened(text: Text) -> Text:
+def shorten_ids(text: Text) -> Text:
     """The text with ids cut to a beginning that is practically always unique."""
     for found in reversed(list(ID.finditer(text.plain))):
         text = text[: found.start() + len("mem_") + SHORT] + text[found.end() :]

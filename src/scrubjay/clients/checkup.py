@@ -18,7 +18,7 @@ from scrubjay.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ClientEntry:
     """A server of ours in a client's file: the command that starts it, or the address where it is."""
 
     client: Client
@@ -39,10 +39,10 @@ class Ailment:
     do: str
 
 
-def ailments(folder: Path, version: str) -> Iterator[Ailment | Entry]:
+def ailments(folder: Path, version: str) -> Iterator[Ailment | ClientEntry]:
     """Every entry of ours for this user and project, followed by what is wrong with it."""
     for client in CLIENTS.values():
-        ours: list[Entry] = []
+        ours: list[ClientEntry] = []
         files: dict[str, tuple[Path, str]] = {}
         for scope in client.scopes:
             file = client.file(scope, folder)  # in the home folder, a project's is the user's
@@ -62,7 +62,7 @@ def ailments(folder: Path, version: str) -> Iterator[Ailment | Entry]:
             yield Ailment(client, f"{len(ours)} servers: {named}.", "Keep one: an agent sees every tool twice.")
 
 
-def entries(client: Client, scope: str, file: Path) -> Iterator[Entry]:
+def entries(client: Client, scope: str, file: Path) -> Iterator[ClientEntry]:
     text = contents(file)
     data = (toml_text if file.suffix == ".toml" else jsonc).read(text) if text and text.strip() else {}
     servers = data.get(client.table, {}) if isinstance(data, dict) else None
@@ -71,9 +71,9 @@ def entries(client: Client, scope: str, file: Path) -> Iterator[Entry]:
     for name, server in servers.items():
         words = command_of(server)
         if any(Path(word).stem == NAME for word in words[:3]) and "mcp" in words:
-            yield Entry(client, scope, file, name, words)
+            yield ClientEntry(client, scope, file, name, words)
         elif name == NAME:
-            yield Entry(client, scope, file, name, [])
+            yield ClientEntry(client, scope, file, name, [])
 
 
 def command_of(server: Any) -> list[str]:
@@ -88,7 +88,7 @@ def command_of(server: Any) -> list[str]:
     return [word for word in words if isinstance(word, str)]
 
 
-def wrong(entry: Entry, ours: str) -> Iterator[Ailment]:
+def wrong(entry: ClientEntry, ours: str) -> Iterator[Ailment]:
     if not entry.starts:
         return
     program = entry.words[0]

@@ -16,7 +16,7 @@ BACKUP = ".scrubjay-backup"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileEdit:
     """What a file says, and what it should say; `after` is None for a file of ours that goes."""
 
     file: Path

@@ -14,7 +14,7 @@ from typing import Any
 
 from scrubjay.clients import guidance, jsonc, toml_text
 from scrubjay.clients.catalogue import INPUT, PROJECT, USER, Client, place
-from scrubjay.clients.files import Change, contents, copy_of
+from scrubjay.clients.files import FileEdit, contents, copy_of
 from scrubjay.clients.launch import DIALECT, NAME, command, home_arguments
 from scrubjay.errors import InvalidInput
 from scrubjay.settings import AUTO, Settings
@@ -26,7 +26,7 @@ OUR_HOOK = re.compile(rf"{NAME}(?:\.exe)?[\"']? hook [a-z-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedParts:
     """What to connect a client with."""
 
     scope: str
@@ -42,7 +42,7 @@ class Wanted:
 
 def find_wanted(
     client: Client, settings: Settings, *, scope: str, folder: Path, space: str | None, **parts: Any
-) -> Wanted:
+) -> WantedParts:
     """A coding agent works in the space of its repository unless told otherwise; every other space is read as well.
 
     A project's file is shared, so neither this machine's path of the program nor its home is written there.
@@ -52,10 +52,10 @@ def find_wanted(
     arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != DEFAULT_SPACE else []), *home]
     memory = [*(["--space", space] if space != AUTO else []), *home]  # which is what a hook does unasked
     program = NAME if scope == PROJECT else command()
-    return Wanted(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
+    return WantedParts(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
 
 
-def plan_install(client: Client, want: Wanted) -> list[Change]:
+def plan_install(client: Client, want: WantedParts) -> list[FileEdit]:
     """The changes that connect a client.
 
     :raises InvalidInput: if a file cannot be read or understood; the message says where
@@ -74,11 +74,11 @@ def plan_install(client: Client, want: Wanted) -> list[Change]:
         after = apply_edits(file, before, edits)
         if before != after:
             rest = apply_edits(file, before, undone)
-            found.append(Change(file, before, after, copied=rest == before or not is_bare(rest)))
+            found.append(FileEdit(file, before, after, copied=rest == before or not is_bare(rest)))
     return found
 
 
-def plan_removal(client: Client, want: Wanted) -> list[Change]:
+def plan_removal(client: Client, want: WantedParts) -> list[FileEdit]:
     """The changes that disconnect it again, hooks, rules and skill included. A file that has nothing but what we wrote
     goes, unless it was there before us: then there is a copy of it."""
     edits = removals(client, want)
@@ -90,13 +90,13 @@ def plan_removal(client: Client, want: Wanted) -> list[Change]:
             after = original
         changed = file in skills and after is not None and guidance.is_skill(after)  # by the user, but still ours
         restored = original is not None and (after == original or after == apply_edits(file, original, edits))
-        change = Change(file, before, None if changed else after, copied=changed, restored=restored and not changed)
+        change = FileEdit(file, before, None if changed else after, copied=changed, restored=restored and not changed)
         if change.needed or change.restored:
             found.append(change)
     return found
 
 
-def removals(client: Client, want: Wanted) -> list[tuple[Path, Edit]]:
+def removals(client: Client, want: WantedParts) -> list[tuple[Path, Edit]]:
     head = client.rules_head
     return [
         (server_file(client, want), lambda text: text and without_server(client, want, text)),
@@ -142,11 +142,11 @@ def is_bare(text: str | None) -> bool:
 # --- servers ---------------------------------------------------------------------------------------------------------
 
 
-def server_file(client: Client, want: Wanted) -> Path:
+def server_file(client: Client, want: WantedParts) -> Path:
     return client.file(want.scope, want.folder)
 
 
-def with_server(client: Client, want: Wanted, text: str) -> str:
+def with_server(client: Client, want: WantedParts, text: str) -> str:
     """Our entry as it should be; what someone added to it, such as variables, stays. One that starts a server does not
     become one that names its address, or the other way round: it is written again."""
     entry, path = entry_for(client, want), (client.table, NAME)
@@ -166,7 +166,7 @@ def with_server(client: Client, want: Wanted, text: str) -> str:
     return text
 
 
-def entry_for(client: Client, want: Wanted) -> dict[str, Any]:
+def entry_for(client: Client, want: WantedParts) -> dict[str, Any]:
     """:raises InvalidInput: if a client takes no address from its file, or only with the key itself"""
     if not want.url:
         return client.entry(want.command, want.arguments)
@@ -189,7 +189,7 @@ def entry_of(client: Client, text: str) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def without_server(client: Client, want: Wanted, text: str) -> str:
+def without_server(client: Client, want: WantedParts, text: str) -> str:
     path, file = (client.table, NAME), server_file(client, want)
     if file.suffix == ".toml":
         return toml_text.remove(text, path)
@@ -200,7 +200,7 @@ def without_server(client: Client, want: Wanted, text: str) -> str:
     return jsonc.remove(text, path, kept=jsonc.hollow(original, path))
 
 
-def entry_to_paste(client: Client, want: Wanted) -> str:
+def entry_to_paste(client: Client, want: WantedParts) -> str:
     """The entry as a text to paste."""
     return with_server(client, want, "").rstrip("\n")
 
@@ -208,12 +208,12 @@ def entry_to_paste(client: Client, want: Wanted) -> str:
 # --- hooks -----------------------------------------------------------------------------------------------------------
 
 
-def hooks_files(client: Client, want: Wanted) -> Iterator[Path]:
+def hooks_files(client: Client, want: WantedParts) -> Iterator[Path]:
     if client.hooks is not None:
         yield place(client.hooks.user if want.scope == USER else client.hooks.project, want.folder)
 
 
-def with_hooks(client: Client, want: Wanted, text: str) -> str:
+def with_hooks(client: Client, want: WantedParts, text: str) -> str:
     hooks = client.hooks
     assert hooks is not None
     if hooks.version is not None:
@@ -226,7 +226,7 @@ def with_hooks(client: Client, want: Wanted, text: str) -> str:
     return text
 
 
-def without_hooks(client: Client, want: Wanted, text: str) -> str:
+def without_hooks(client: Client, want: WantedParts, text: str) -> str:
     hooks = client.hooks
     assert hooks is not None
     if jsonc.is_blank(text):
@@ -254,13 +254,13 @@ def is_ours(hook: Any) -> bool:
 # --- rules -----------------------------------------------------------------------------------------------------------
 
 
-def rules_files(client: Client, want: Wanted) -> Iterator[Path]:
+def rules_files(client: Client, want: WantedParts) -> Iterator[Path]:
     rules = client.user_rules if want.scope == USER else client.project_rules
     if rules:
         yield place(rules, want.folder)
 
 
-def skill_files(client: Client, want: Wanted) -> Iterator[Path]:
+def skill_files(client: Client, want: WantedParts) -> Iterator[Path]:
     skills = client.user_skills if want.scope == USER else client.project_skills
     if skills:
         yield place(skills, want.folder) / NAME / "SKILL.md"

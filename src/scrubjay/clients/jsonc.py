@@ -30,24 +30,24 @@ class Unreadable(ValueError):
 
 
 @dataclass(slots=True)
-class Node:
+class JsonNode:
     """A value and where it is; an object has named parts, a list has unnamed ones."""
 
     start: int
     end: int = 0
     value: Any = None
-    parts: list[Part] = field(default_factory=list)
+    parts: list[JsonPart] = field(default_factory=list)
     comma: bool = False  # behind the last part
 
-    def part(self, name: str) -> Part | None:
+    def part(self, name: str) -> JsonPart | None:
         return next((part for part in reversed(self.parts) if part.name == name), None)
 
 
 @dataclass(slots=True)
-class Part:
+class JsonPart:
     name: str | None
     start: int
-    node: Node
+    node: JsonNode
 
 
 def read(text: str) -> Any:
@@ -84,7 +84,7 @@ def put(text: str, path: Path, value: Any) -> str:
 
 def put_item(text: str, path: Path, value: Any, *, ours: Callable[[Any], bool]) -> str:
     """The text with this value in the list at the path, in the place of the one that is ours or as the last one."""
-    node, rest = (Node(0), path) if is_blank(text) else deepest(parse_document(text), path)
+    node, rest = (JsonNode(0), path) if is_blank(text) else deepest(parse_document(text), path)
     if rest:
         return put(text, path, [value])
     if not isinstance(node.value, list):
@@ -144,7 +144,7 @@ def hollow(text: str | None, path: Path) -> int:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def parse_document(text: str) -> Node:
+def parse_document(text: str) -> JsonNode:
     node = value_at(text, skip(text, 0), 0)
     if skip(text, node.end) != len(text):
         raise unreadable(text, skip(text, node.end))
@@ -157,7 +157,7 @@ def skip(text: str, at: int) -> int:
     return found.end()
 
 
-def value_at(text: str, at: int, depth: int) -> Node:
+def value_at(text: str, at: int, depth: int) -> JsonNode:
     if depth > DEEPEST:
         raise unreadable(text, at)
     if text[at : at + 1] in ("{", "["):
@@ -165,7 +165,7 @@ def value_at(text: str, at: int, depth: int) -> Node:
     found = STRING.match(text, at) or SCALAR.match(text, at)
     if found is None:
         raise unreadable(text, at)
-    return Node(at, found.end(), decode_value(text, at, found[0]))
+    return JsonNode(at, found.end(), decode_value(text, at, found[0]))
 
 
 def decode_value(text: str, at: int, literal: str) -> Any:
@@ -175,10 +175,10 @@ def decode_value(text: str, at: int, literal: str) -> Any:
         raise unreadable(text, at) from None
 
 
-def holder_at(text: str, at: int, depth: int) -> Node:
+def holder_at(text: str, at: int, depth: int) -> JsonNode:
     """An object or a list."""
     named, closing = text[at] == "{", "}" if text[at] == "{" else "]"
-    node = Node(at)
+    node = JsonNode(at)
     at = skip(text, at + 1)
     while text[at : at + 1] != closing:
         if node.parts and not node.comma:
@@ -193,7 +193,7 @@ def holder_at(text: str, at: int, depth: int) -> Node:
             if text[at : at + 1] != ":":
                 raise unreadable(text, at)
             at = skip(text, at + 1)
-        part = Part(name, start, value_at(text, at, depth + 1))
+        part = JsonPart(name, start, value_at(text, at, depth + 1))
         node.parts.append(part)
         at = skip(text, part.node.end)
         node.comma = text[at : at + 1] == ","
@@ -212,7 +212,7 @@ def unreadable(text: str, at: int) -> Unreadable:
     return Unreadable(f"not JSON: {place} has {rest!r} in the wrong place" if rest else f"not JSON: it ends at {place}")
 
 
-def deepest(node: Node, path: Path) -> tuple[Node, Path]:
+def deepest(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
     """The last value on the path that is there, and the rest of the path."""
     for place, name in enumerate(path):
         if not isinstance(node.value, dict):
@@ -227,7 +227,7 @@ def deepest(node: Node, path: Path) -> tuple[Node, Path]:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def add_part(text: str, holder: Node, value: Any, *, name: str | None = None) -> str:
+def add_part(text: str, holder: JsonNode, value: Any, *, name: str | None = None) -> str:
     """The text with one more part at the end of an object or list."""
     line = newline(text)
     outer = indentation(text, holder.start)
@@ -251,7 +251,7 @@ def add_part(text: str, holder: Node, value: Any, *, name: str | None = None) ->
     return text if holder.comma else splice_text(text, last.node.end, last.node.end, ",")
 
 
-def without(text: str, holder: Node, part: Part) -> str:
+def without(text: str, holder: JsonNode, part: JsonPart) -> str:
     """The text without one part of an object or list, its comma and, if it had one to itself, its line."""
     start, end = part.start, part.node.end
     if len(holder.parts) == 1 and not (text[holder.start + 1 : start] + text[end : holder.end - 1]).strip(" \t\r\n,"):

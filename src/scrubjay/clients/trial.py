@@ -21,7 +21,7 @@ KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "XDG_DATA_HOME", "XD
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ServerSeen:
     """What a client sees of our server; without tools, why not."""
 
     server: str = ""
@@ -29,7 +29,7 @@ class Seen:
     why_not: str = ""
 
 
-def try_to_connect(command: list[str], *, folder: str | None = None, seconds: float = SECONDS) -> Seen:
+def try_to_connect(command: list[str], *, folder: str | None = None, seconds: float = SECONDS) -> ServerSeen:
     """Our settings in this shell do not count: a client started from a desktop has none of them."""
     environ = {name: os.environ[name] for name in KEPT if name in os.environ}
     try:
@@ -37,7 +37,7 @@ def try_to_connect(command: list[str], *, folder: str | None = None, seconds: fl
             command, cwd=folder, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except OSError as error:
-        return Seen(why_not=f"{command[0]}: {error.strerror}.")
+        return ServerSeen(why_not=f"{command[0]}: {error.strerror}.")
     guard = threading.Timer(seconds, process.kill)
     guard.start()
     try:
@@ -45,14 +45,14 @@ def try_to_connect(command: list[str], *, folder: str | None = None, seconds: fl
     except (OSError, ValueError, KeyError, TypeError):
         process.kill()
         said = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
-        return Seen(why_not=said.splitlines()[-1] if said else f"it did not answer within {seconds:g} seconds.")
+        return ServerSeen(why_not=said.splitlines()[-1] if said else f"it did not answer within {seconds:g} seconds.")
     finally:
         guard.cancel()
         process.kill()
         process.communicate()
 
 
-def ask_server(process: subprocess.Popen[bytes]) -> Seen:
+def ask_server(process: subprocess.Popen[bytes]) -> ServerSeen:
     assert process.stdin
     assert process.stdout
     tell(process.stdin, {"id": 1, "method": "initialize", "params": HELLO})
@@ -60,7 +60,7 @@ def ask_server(process: subprocess.Popen[bytes]) -> Seen:
     tell(process.stdin, {"method": "notifications/initialized"})
     tell(process.stdin, {"id": 2, "method": "tools/list", "params": {}})
     tools = tuple(tool["name"] for tool in answer(process.stdout, 2)["tools"])
-    return Seen(server=f"{server['name']} {server.get('version', '')}".strip(), tools=tools)
+    return ServerSeen(server=f"{server['name']} {server.get('version', '')}".strip(), tools=tools)
 
 
 def tell(pipe: IO[bytes], message: dict[str, Any]) -> None:

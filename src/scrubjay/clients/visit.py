@@ -6,11 +6,11 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrubjay.clients.trial import HELLO, Seen
+from scrubjay.clients.trial import HELLO, ServerSeen
 from scrubjay.errors import EndpointUnreachable, InvalidInput
-from scrubjay.machine.http_client import NETWORK_ERRORS, Client, Limits
+from scrubjay.machine.http_client import NETWORK_ERRORS, Client, HttpLimits
 
-LIMITS = Limits(silence_seconds=30.0, answer_seconds=30.0, bytes=10_000_000)
+LIMITS = HttpLimits(silence_seconds=30.0, answer_seconds=30.0, bytes=10_000_000)
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 UNAUTHENTICATED = 401
 
@@ -30,7 +30,7 @@ def full_address(url: str) -> str:
     return url if parts.path.strip("/") else f"{url.rstrip('/')}/mcp"
 
 
-def visit_server(url: str, key: str) -> tuple[Seen, bool]:
+def visit_server(url: str, key: str) -> tuple[ServerSeen, bool]:
     """What a client sees there, and whether it wants a key: then `key` is sent, and without one nothing is seen.
 
     :raises EndpointUnreachable: if no server of this kind answers, or it refuses the key
@@ -38,13 +38,13 @@ def visit_server(url: str, key: str) -> tuple[Seen, bool]:
     seen = ask_server(url, "")
     if seen is not None:
         return seen, False
-    seen = ask_server(url, key) if key else Seen()
+    seen = ask_server(url, key) if key else ServerSeen()
     if seen is None:
         raise EndpointUnreachable(f"{url} refused the key.", hint="`scrubjay keys list` shows which are valid.")
     return seen, True
 
 
-def ask_server(url: str, key: str) -> Seen | None:
+def ask_server(url: str, key: str) -> ServerSeen | None:
     """The server and its tools; None if it wants a key, or another one."""
     hello, headers = send_request(url, key, HEADERS, {"id": 1, "method": "initialize", "params": HELLO})
     if hello is None:
@@ -53,7 +53,7 @@ def ask_server(url: str, key: str) -> Seen | None:
     listed, _ = send_request(url, key, headers, {"id": 2, "method": "tools/list", "params": {}})
     try:
         server, tools = hello["serverInfo"], tuple(tool["name"] for tool in (listed or {})["tools"])
-        return Seen(server=f"{server['name']} {server.get('version', '')}".strip(), tools=tools)
+        return ServerSeen(server=f"{server['name']} {server.get('version', '')}".strip(), tools=tools)
     except (KeyError, TypeError):
         raise no_server(url, "it does not speak MCP") from None
 
@@ -66,7 +66,7 @@ def send_request(
     try:
         answer = Client(url, LIMITS, key=key, headers=headers, proxies=True).ask("POST", "", body)
     except NETWORK_ERRORS as error:
-        raise no_server(url, str(error)) from None
+        raise no_server(url, str(error) or "it cannot be reached") from None
     if answer.status == UNAUTHENTICATED:
         return None, headers
     if answer.status >= 300:

@@ -37,7 +37,7 @@ from scrubjay.errors import Conflict, Error, InvalidInput
 from scrubjay.folders.paths import MAX_PATH
 from scrubjay.machine.paths import full_path
 from scrubjay.stores.promises.files import Entry
-from scrubjay.values.memory import MAX_CONTENT, Memory
+from scrubjay.values.memory import MAX_CONTENT, Memory, Status
 from scrubjay.values.times import iso, parse_time
 
 if TYPE_CHECKING:
@@ -237,7 +237,8 @@ WRITTEN = gives({name: DONE[name] for name in DONE if name != "note"}, optional=
 
 def show_written(placed: Placed, sentence: str) -> Body:
     memory = placed.memory
-    message = sentence if placed.waits is None else f"{sentence}. Its file is not written yet: {placed.waits}"
+    still = "is still there" if memory.status is Status.DELETED else "is not written yet"
+    message = sentence if placed.waits is None else f"{sentence}. Its file {still}: {placed.waits}"
     return {
         "success": True,
         "message": message,

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from scrubjay.dialects.base import Body, Schema, array, object_schema
 from scrubjay.engine.store import intake
-from scrubjay.values.codec import built, plain
+from scrubjay.values.codec import build_value, plain
 from scrubjay.values.times import parse_time
 
 Value = TypeVar("Value")
@@ -90,7 +90,7 @@ def fill_value(kind: type[Value], args: Body, **more: Any) -> Value:
 
 def argument(kind: Any, name: str, raw: Any) -> Any:
     """An argument as a value of this type; its schema has been checked."""
-    return built(kind, raw, partial(_leaf, name))
+    return build_value(kind, raw, partial(_leaf, name))
 
 
 def _leaf(name: str, kind: Any, raw: Any) -> Any:

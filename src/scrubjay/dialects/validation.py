@@ -12,7 +12,7 @@ import jsonschema_rs
 
 from scrubjay.errors import InvalidInput
 from scrubjay.values.plain_json import place
-from scrubjay.values.suggestions import nearest, required
+from scrubjay.values.suggestions import missing_field, nearest
 
 
 class Checker:
@@ -96,7 +96,7 @@ def explain_name(where: str, kind: Any, schema: dict[str, Any], given: dict[str,
         if name not in missing:
             return unknown_field(where, unknown, known, name)
     full = f"{where}.{name}" if where else name
-    return InvalidInput(required(name, map(writable, given), known, within=where), field=full)
+    return InvalidInput(missing_field(name, map(writable, given), known, within=where), field=full)
 
 
 def unknown_field(where: str, name: str, known: Sequence[str], near: str | None) -> InvalidInput:

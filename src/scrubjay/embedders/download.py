@@ -29,7 +29,7 @@ from typing import IO
 
 from scrubjay.embedders.catalogue import Model, digest
 from scrubjay.errors import ModelMissing
-from scrubjay.machine.http_client import NETWORK_ERRORS, Limits, fetch_following
+from scrubjay.machine.http_client import NETWORK_ERRORS, HttpLimits, fetch_following
 from scrubjay.machine.locks import try_lock
 from scrubjay.machine.paths import sync_folder
 
@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int | None], None]
 """Called with file name, bytes so far, bytes in all if known."""
 
 # Many machines cannot reach the hub: find that out soon. The same limit holds for each read, after which we resume.
-LIMITS = Limits(5.0, 3_600.0, 4 << 30)
+LIMITS = HttpLimits(5.0, 3_600.0, 4 << 30)
 INDEX_SECONDS = 600.0
 
 HINT = "Download the files on another machine and run: scrubjay model pull --from FILE_OR_FOLDER"

@@ -136,7 +136,7 @@ def encoder(file: E5File) -> bytes:
 
     def linear(name: str, source: str, parts: Sequence[str], rows: int, columns: int) -> str:
         """`source` times the weights of all parts, side by side."""
-        packed = [repacked(file.blocks(f"{part}.w", rows, columns)) for part in parts]
+        packed = [repack(file.blocks(f"{part}.w", rows, columns)) for part in parts]
         weights = graph.constant(f"{name}.weights", np.concatenate([each for each, _ in packed]))
         scales = graph.constant(f"{name}.scales", np.concatenate([each for _, each in packed]))
         bias = graph.constant(f"{name}.bias", np.concatenate([file.numbers(f"{part}.b") for part in parts]))
@@ -184,7 +184,7 @@ def encoder(file: E5File) -> bytes:
     return graph.model(takes="tokens", gives=hidden, width=sizes.width)
 
 
-def repacked(blocks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def repack(blocks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Weights two to a byte, neighbours together, and the scale of each block."""
     weights = _weights(blocks)
     return weights[:, :, 0::2] | weights[:, :, 1::2] << np.uint8(4), _scales(blocks).ravel()

@@ -38,7 +38,7 @@ PATIENCE_SECONDS = 0.25  # for all lenders of a call together
 LOADING_SECONDS = 5.0  # to wait for another process that loads the model; then it is loaded here, too
 IDLE_SECONDS = 600.0  # without a text, after which a model is given back
 FEW = 2  # texts that are embedded by a lender at once …
-MANY = 32  # … and within a minute, one after the other; for more the model is loaded here
+MANY = 120  # … and within a minute, one after the other; for more the model is loaded here
 MINUTE = 60.0
 
 
@@ -175,7 +175,7 @@ class Lent(Embedder):
         self._lending = lending
         self._used_at: float | None = None
         self._passed: set[Path] = set()  # lenders that did not help
-        self._texts: deque[float] = deque(maxlen=MANY)  # when the last ones came, without questions
+        self._texts: deque[float] = deque(maxlen=MANY)  # when the last ones came
 
     @property
     def fingerprint(self) -> str:
@@ -185,15 +185,13 @@ class Lent(Embedder):
         return self._embedder.split(text)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        self._begin()
-        if self.loaded_at is None and self._many(len(texts)):
-            self._load_here()
+        self._begin(len(texts))
         if self.loaded_at is None:
             return [self._borrowed(text, query=False) for text in texts]
         return self._embedder.embed(texts)
 
     def embed_query(self, text: str) -> Vector:
-        self._begin()
+        self._begin(1)
         return self._borrowed(text, query=True) if self.loaded_at is None else self.made_here(text, query=True)
 
     def made_here(self, text: str, *, query: bool) -> Vector:
@@ -225,16 +223,16 @@ class Lent(Embedder):
         self._lending.mark()
         self._embedder.close()
 
-    def _begin(self) -> None:
+    def _begin(self, texts: int) -> None:
+        """See that there is a model: here, if so many texts come, at once or one after the other, that it would slow a
+        lender."""
         if self._used_at is None:
             self.load()
-        self._used_at = self._lending.now()
-
-    def _many(self, count: int) -> bool:
-        """Whether so many texts come, at once or one after the other, that lenders should be spared."""
-        now = self._lending.now()
-        self._texts.extend([now] * count)
-        return count > FEW or (len(self._texts) == MANY and now - self._texts[0] < MINUTE)
+        self._used_at = now = self._lending.now()
+        self._texts.extend([now] * texts)
+        often = len(self._texts) == MANY and now - self._texts[0] < MINUTE
+        if self.loaded_at is None and (often or texts > FEW):
+            self._load_here()
 
     def _load_here(self, progress: Callable[[str], None] | None = None) -> None:
         self._embedder.load(progress)

@@ -121,20 +121,20 @@ class LocalEmbedder(Embedder):
         network, vocabulary = self._ready()
         pieces = vocabulary(text, limit=self._model.window - SPECIALS)
         hidden = network([vocabulary.start, *pieces, vocabulary.end])
-        return checked(pooled(hidden, self._model.pooling), self.dimension)
+        return normalise_vector(pool_rows(hidden, self._model.pooling), self.dimension)
 
 
 # --- One vector of a text -------------------------------------------------------------------------------------------
 
 
-def pooled(hidden: NDArray[np.float32], pooling: Pooling) -> NDArray[np.float32]:
+def pool_rows(hidden: NDArray[np.float32], pooling: Pooling) -> NDArray[np.float32]:
     """One row for the text, from one row per token; a network that does its own pooling already gives one row."""
     [rows] = hidden if hidden.ndim == 3 else hidden[:, None]
     row: NDArray[np.float32] = rows[0] if pooling == "cls" else rows.mean(axis=0)
     return row
 
 
-def checked(raw: NDArray[np.float32], dimension: int) -> Vector:
+def normalise_vector(raw: NDArray[np.float32], dimension: int) -> Vector:
     """The vector normalised to length 1.
 
     :raises EmbeddingError: if it is unusable: wrong dimension, NaN, infinite or all zero

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from scrubjay.embedders.base import Embedder, Vector
-from scrubjay.embedders.local import checked
+from scrubjay.embedders.local import normalise_vector
 from scrubjay.errors import EmbeddingError, InvalidInput
-from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, TooLong, ask_again
+from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, HttpLimits, TooLong, ask_again
 from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 from scrubjay.values.vectors import PART, parts_of
 
@@ -50,7 +50,7 @@ class RemoteEmbedder(Embedder):
         self._url = checked_url(url, key)
         self._pause = pause
         self._lock = threading.Lock()
-        limits = Limits(timeout_seconds, 4 * timeout_seconds, LARGEST_REPLY)
+        limits = HttpLimits(timeout_seconds, 4 * timeout_seconds, LARGEST_REPLY)
         self._client = Client(self._url, limits, key=key, headers=JSON, proxies=True)
 
     @property
@@ -75,7 +75,7 @@ class RemoteEmbedder(Embedder):
         rows = numbers_in(self._answer({"model": self.name, "input": given, "encoding_format": "float"}), len(texts))
         with self._lock:
             self.dimension = self.dimension or len(rows[0])
-        return [checked(row, self.dimension) for row in rows]
+        return [normalise_vector(row, self.dimension) for row in rows]
 
     def _answer(self, body: dict[str, Any]) -> Any:
         """The server's answer; transient failures are retried."""

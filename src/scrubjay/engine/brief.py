@@ -13,7 +13,7 @@ so that no stored text can pass for an entry or a heading of ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from datetime import datetime
 from itertools import chain
@@ -46,7 +46,7 @@ CUT = "There is more than fits here: `recall` finds the rest."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class BriefSection:
     """One part of a brief: the memories of a space, decisions, or a checkpoint."""
 
     name: str  # project, personal, decisions, checkpoint
@@ -61,7 +61,7 @@ class Brief:
     text: str  # empty if there is nothing to know
     tokens: int  # of the text, estimated on the safe side
     budget: int
-    sections: tuple[Section, ...] = ()  # in the order of the text; none is empty
+    sections: tuple[BriefSection, ...] = ()  # in the order of the text; none is empty
     doubts: Mapping[str, str] = field(default_factory=dict)  # by the id of a memory, what very likely outdates it
     withheld: int = 0  # flagged as a secret or an instruction, of those considered
     more: bool = False  # whether something was left out for want of room
@@ -83,15 +83,15 @@ def write_brief(engine: Engine, *, budget: int = BUDGET) -> Brief:
         elsewhere = () if engine.only else other_spaces(engine)
         names = names_of(elsewhere, budget)
     now = engine.now()
-    taken = taken_in_turn(queues, budget - tokens_in(names), now, considered.doubts)
+    taken = taken_in_turn(queues, budget - tokens_in(names), now, considered.marks)
     sections = tuple(
-        Section(name=name, title=title, memories=tuple(memories))
+        BriefSection(name=name, title=title, memories=tuple(memories))
         for (name, title, _), memories in zip(queues, taken, strict=True)
         if memories
     )
     more = not considered.all or sum(map(len, taken)) < sum(len(found) for _, _, found in queues)
     text = render_brief(
-        sections, budget, now, considered.doubts, withheld=considered.withheld, more=more, elsewhere=names
+        sections, budget, now, considered.marks, withheld=considered.withheld, more=more, elsewhere=names
     )
     engine.count_reads([memory for section in sections for memory in section.memories], used=False)
     return Brief(
@@ -133,6 +133,7 @@ class Considered:
         self.withheld = 0
         self.all = True  # whether everything was considered
         self.doubts: Mapping[str, str] = {}  # by the id of a memory, the newer one that very likely outdates it
+        self.marks: dict[str, str] = {}  # what is said of a memory before its text, by its id
 
     def queues(self) -> list[Queue]:
         first, *others = self._engine.spaces
@@ -149,7 +150,16 @@ class Considered:
             ("checkpoint", "Last checkpoint", checkpoints),
         ]
         self.doubts = self._engine.conflicts.doubts([memory for _, _, found in queues for memory in found])
+        ends = self._other_ones({memory.id for _, _, found in queues for memory in found})
+        for _, _, found in queues:
+            found.extend([end for end in ends if any(in_doubt(self.doubts, one, end) for one in found)])
+            self.marks |= {one.id: mark_of(one, found[0].space, self.doubts) for one in found}
         return [(name, title, pairs_together(found, self.doubts)) for name, title, found in queues]
+
+    def _other_ones(self, known: Set[str]) -> list[Memory]:
+        """Those of unsettled pairs that come into no section by themselves: unimportant, or of another space."""
+        missing = sorted({*self.doubts, *self.doubts.values()} - known)
+        return self._fit(self._engine.records.get(missing, self._engine.audience(Filter()))) if missing else []
 
     def _best(self, space: str, also: Iterable[Memory] = ()) -> list[Memory]:
         """What is important or new, each thing said once."""
@@ -204,7 +214,7 @@ def pairs_together(memories: Sequence[Memory], doubts: Mapping[str, str]) -> lis
 # --- as much as there is room for ------------------------------------------------------------------------------------
 
 
-def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: Mapping[str, str]) -> list[list[Memory]]:
+def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, marks: Mapping[str, str]) -> list[list[Memory]]:
     """The checkpoint, then one of each section after the other and two of the project, as far as there is room."""
     room = budget - tokens_in(heading(budget, budget, 2 * CONSIDERED)) - tokens_in(f"\n{CUT}\n")
     room -= sum(tokens_in(f"\n{title}\n") for _, title, found in queues if found)
@@ -215,7 +225,7 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: M
     ]
     taken: list[list[Memory]] = [[] for _ in queues]
     for _, _, place, memory in sorted(waiting, key=lambda one: one[:3]):
-        cost = tokens_in(entry(queues[place][0], memory, budget, now, doubts.get(memory.id)) + "\n")
+        cost = tokens_in(entry(queues[place][0], memory, budget, now, marks[memory.id]) + "\n")
         if cost <= room:
             room -= cost
             taken[place].append(memory)
@@ -226,10 +236,10 @@ def taken_in_turn(queues: Sequence[Queue], budget: int, now: datetime, doubts: M
 
 
 def render_brief(
-    sections: Sequence[Section],
+    sections: Sequence[BriefSection],
     budget: int,
     now: datetime,
-    doubts: Mapping[str, str],
+    marks: Mapping[str, str],
     *,
     withheld: int,
     more: bool,
@@ -238,9 +248,7 @@ def render_brief(
     if not sections and not elsewhere:
         return ""
     blocks = [
-        "\n".join(
-            [section.title, *(entry(section.name, one, budget, now, doubts.get(one.id)) for one in section.memories)]
-        )
+        "\n".join([section.title, *(entry(section.name, one, budget, now, marks[one.id]) for one in section.memories)])
         for section in sections
     ]
     body = "\n\n".join([*blocks, *([elsewhere] if elsewhere else []), *([CUT] if more else [])])
@@ -259,12 +267,19 @@ def heading(tokens: int, budget: int, withheld: int) -> str:
     )
 
 
-def entry(
-    section: str, memory: Memory, budget: int, now: datetime, newer: str | None = None, *, where: str = ""
-) -> str:
-    """One line: what we know of a memory, then its text. `newer` very likely outdates it, which is not settled yet."""
-    doubt = f", may be outdated by {newer}" if newer else ""
-    about = f"- [{memory.id}, {ago(memory.updated_at, now)}{where}{doubt}]"
+def in_doubt(doubts: Mapping[str, str], one: Memory, other: Memory) -> bool:
+    return doubts.get(one.id) == other.id or doubts.get(other.id) == one.id
+
+
+def mark_of(memory: Memory, space: str, doubts: Mapping[str, str]) -> str:
+    """What is said of a memory before its text, in a list of this space."""
+    where = f", from space {memory.space}" if memory.space != space else ""
+    return f"{where}, may be outdated by {doubts[memory.id]}" if memory.id in doubts else where
+
+
+def entry(section: str, memory: Memory, budget: int, now: datetime, mark: str) -> str:
+    """One line: what we know of a memory, then its text."""
+    about = f"- [{memory.id}, {ago(memory.updated_at, now)}{mark}]"
     if section == "checkpoint":
         steps = memory.detail.get("next_steps")
         text = f"{memory.content} Next: {steps}" if steps else memory.content

@@ -23,6 +23,7 @@ from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from scrubjay.lazy import argon2
 from scrubjay.stores.promises.memories import Reads, Transaction
+from scrubjay.text.letters import normalise
 from scrubjay.values.callers import (
     DEFAULT_SPACE,
     EVERY_SPACE,
@@ -64,6 +65,11 @@ class SignedIn:
 
     cookie: str
     session: Session
+
+
+def plain_name(user: str) -> str:
+    """The letters of a user's name, by which people tell users: "Alice" and "alice " read alike."""
+    return "".join(filter(str.isalnum, normalise("NFKC", user).casefold()))
 
 
 class Callers:
@@ -308,11 +314,12 @@ class Callers:
         own = self._engine.caller.spaces
         if own is None or user == self._engine.caller.user:
             return
-        places = {grant.space for grant in reads.callers.grants(user=user)}
-        places.update(*(one.spaces or () for one in reads.callers.credentials(user=user)))
-        if user == LOCAL_USER or not places <= own:
+        known = plain_name(user)
+        places = {grant.space for grant in reads.callers.grants() if plain_name(grant.user) == known}
+        places.update(*(one.spaces or () for one in reads.callers.credentials() if plain_name(one.user) == known))
+        if known == LOCAL_USER or not places <= own:
             raise Forbidden(
-                f"{user} is also a user of other spaces: only an owner of every space can make keys in that name.",
+                f"{user} reads like a user of other spaces: only an owner of every space can make keys in that name.",
                 hint="Choose another name, or ask that owner.",
             )
 

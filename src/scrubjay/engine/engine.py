@@ -6,9 +6,8 @@ bind one per request, sharing everything behind it. Nothing here knows SQL, JSON
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby, islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,16 +15,15 @@ from scrubjay.engine import access, cursors
 from scrubjay.engine.jobs import Progress, no_progress
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.search import candidates
-from scrubjay.engine.store import embedding, intake, names
-from scrubjay.engine.store.history import Ledger, TextVectors
-from scrubjay.errors import Conflict, NotFound, ScopeNotFound, StorageError
+from scrubjay.engine.store import embedding, intake
+from scrubjay.engine.store.history import Ledger
+from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.lazy import Part, modules
 from scrubjay.stores.promises.memories import Request, Store, Transaction
 from scrubjay.values import codec
-from scrubjay.values.callers import DEFAULT_SPACE, Audience, Caller, Provenance
+from scrubjay.values.callers import Audience, Caller, Provenance
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
-    AT_HAND,
     Forgotten,
     FormerPhrases,
     Kind,
@@ -63,7 +61,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.lifecycle.tidying import Tidying
     from scrubjay.engine.parts import Parts
     from scrubjay.engine.spaces import Spaces
-    from scrubjay.engine.store import enrichment, neighbours
+    from scrubjay.engine.store import enrichment, loading, neighbours
     from scrubjay.engine.suggestions import Suggestions
     from scrubjay.engine.sync.run import Syncing
     from scrubjay.engine.transfer import Transfer
@@ -72,13 +70,11 @@ if TYPE_CHECKING:
 else:  # none of these is for a search
     archives, brief, statistics = modules("scrubjay.engine", "archive.archives brief statistics")
     judge, settle = modules("scrubjay.engine.conflicts", "judge settle")
-    enrichment, neighbours = modules("scrubjay.engine.store", "enrichment neighbours")
+    enrichment, loading, neighbours = modules("scrubjay.engine.store", "enrichment loading neighbours")
     [revising] = modules("scrubjay.engine.lifecycle", "revising")
 
 Result = TypeVar("Result")
 
-BATCH = 64  # memories of a bulk load, or of what is pruned, per transaction
-MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 ATTEMPTS = 5  # at a change that others keep overtaking
 MOST_USED = 10  # memories that one call counts as used
 
@@ -217,7 +213,7 @@ class Engine:
             return self._replay(kind, kept)
         result = work(tx)
         memories = sorted({memory.id for memory in codec.memories_in(result)})
-        tx.history.keep_result(self.request, codec.written(without_erased_text(result)), memories=memories, at=now)
+        tx.history.keep_result(self.request, codec.write_json(without_erased_text(result)), memories=memories, at=now)
         return result
 
     def _replay(self, kind: type[Result], kept: str) -> Result:
@@ -363,71 +359,17 @@ class Engine:
         return result
 
     def store_many(
-        self,
-        items: Iterable[NewMemory | Mapping[str, Any]],
-        *,
-        progress: Callable[[int], None] | None = None,
+        self, items: Iterable[NewMemory | Mapping[str, Any]], *, progress: Callable[[int], None] | None = None
     ) -> Sequence[str]:
         """Keep many memories, one transaction per batch; their ids in order. What they may outdate is judged in the
         background."""
-        ids: list[str] = []
-        for admitted, texts, given in embedding.embed_ahead(self, self._admit_batches(items)):
-            memories = enrichment.enrich_all(self, admitted, given, [text.first for text in texts])
-            with self.records.writing() as tx:
-                self._add(tx, memories, texts)
-            self.write_files(patient=True)
-            ids += [memory.id for memory in memories]
-            if progress:
-                progress(len(ids))
-        if ids and self.parts.embedding.embedder is not None:
-            self.parts.backlog.wake()
-        self.parts.indexer.finish()
-        return ids
-
-    def _add(
-        self, tx: Transaction, memories: Sequence[Memory], texts: Sequence[TextVectors], *, imported: bool = False
-    ) -> None:
-        """Write new memories in their order, plain ones that follow each other all at once; what is imported on paths
-        that are free."""
-        ledger = self.ledger
-        intake.check_quota(self, tx, *memories)
-        for plain, run in groupby(zip(memories, texts, strict=True), lambda pair: pair[0].kind is Kind.MEMORY):
-            pairs = [*run]
-            if plain:
-                news = [memory for memory, _ in pairs]
-                news = names.on_free_paths(tx, news) if imported else news
-                ledger.add_all(tx, news, [text for _, text in pairs])
-                continue
-            for given, text in pairs:
-                memory = replace(given, path=names.free_path(tx, given)) if imported else given
-                in_chain = imported and (memory.name != memory.id or memory.state is not State.ACTIVE)
-                if memory.kind is Kind.DECISION and not in_chain:
-                    self.decisions.add(tx, memory, text, imported=imported)
-                else:
-                    ledger.add(tx, memory, text, judged=True)
+        return loading.store_many(self, items, progress)
 
     def store_each(self, items: Sequence[NewMemory], *, personal: Container[int] = ()) -> Sequence[Stored]:
         """Keep some memories one after the other, each judged as if it came alone; all are checked before the first is
         kept. Those whose place is in `personal` go into the default space, if the caller may write there and this
         engine is not kept to its own."""
-        shared = not self.only and access.is_granted(self.caller, DEFAULT_SPACE)
-        default = self.bound_to(spaces=(DEFAULT_SPACE,), only=False) if shared else self
-        engines = [
-            (default if place in personal else self).bound_to(request=self.request and self.request.nth(place))
-            for place in range(len(items))
-        ]
-        admitted = [intake.admit(engine, new) for engine, new in zip(engines, items, strict=True)]
-        if self.parts.quota:
-            fresh = [one for engine, one in zip(engines, admitted, strict=True) if not engine.was_done()]
-            intake.check_quota(self, self.records, *fresh)
-        return [engine.store(new) for engine, new in zip(engines, items, strict=True)]
-
-    def _admit_batches(
-        self, items: Iterable[NewMemory | Mapping[str, Any]]
-    ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
-        for batch in batches(items):
-            given, caller = [intake.new_memory(item, {}) for item in batch], self.caller
-            yield [intake.admit(self, new, caller=caller) for new in self.parts.embedding.giving_way(given)], given
+        return loading.store_each(self, items, personal)
 
     def update(
         self, id: str, *, reason: str | None = None, expected_version: int | None = None, **fields: Any
@@ -500,15 +442,7 @@ class Engine:
         """
         if self.notices is None or not self.notices.due:
             return ()
-        audience = access.audience_anywhere(self.caller)
-        try:
-            with self.records.writing() as tx:
-                ids = tx.history.owed(user=self.identity.user, client=self.provenance.client)
-                seen = tx.get(ids, audience)
-                tx.history.end_owing(*(memory.id for memory in seen))
-                return settle.pairs_of(tx, audience, seen, now=self.now())
-        except StorageError:  # the answer itself does not fail because nothing can be written now
-            return ()
+        return settle.take_owed(self)
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
@@ -659,20 +593,7 @@ class Engine:
 
         A batch at a time: an error leaves those before it pruned.
         """
-        if not dry_run and (kept := self.earlier_result(tuple[Memory, ...])) is not None:
-            return kept
-        expired = Filter(states=AT_HAND, expired=True)
-        audience, now = access.audience_in(self.caller, self.spaces), self.now()
-        found = self.records.list(expired, audience, now=now, limit=MOST_PRUNED)
-        pruned = [memory for memory in found if access.may_change(self.caller, memory)]
-        if dry_run:
-            return pruned
-        for batch in batches(pruned):
-            still = replace(expired, ids=frozenset(memory.id for memory in batch))
-            with self.records.writing() as tx:
-                for memory in tx.list(still, audience, now=now, limit=BATCH):
-                    lifecycle.forget(self.ledger, tx, memory.id, hard=False, reason="expired")
-        return self.transact(tuple[Memory, ...], lambda _tx: tuple(pruned))
+        return lifecycle.prune(self, dry_run=dry_run)
 
     # --- counting ----------------------------------------------------------------------------------------------------
 
@@ -703,12 +624,6 @@ class Engine:
         memory = self.get(id, deleted=True)
         access.check_owns(self.caller, memory.space)
         return self.records.history.recalls(memory.id, limit=limit)
-
-
-def batches(items: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(items)
-    while batch := list(islice(rest, BATCH)):
-        yield batch
 
 
 def without_erased_text(result: Any) -> Any:

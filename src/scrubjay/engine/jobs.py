@@ -64,7 +64,7 @@ class Cancelled(Exception):
     """The job was cancelled; raised out of `handle.progress` so that its function comes to an end."""
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """This process is closing, or has lost its lease: the job is another's to carry on."""
 
 
@@ -89,7 +89,7 @@ class Handle:
         :raises Stopped: if this process should not go on
         """
         if self._stopping():
-            raise Stopped
+            raise JobStopped
         if state is None and monotonic() - self._written_at < WRITE_SECONDS:
             return
         self._written_at = monotonic()
@@ -178,7 +178,7 @@ class Jobs:
         return caller.role is Role.OWNER and caller.spaces is None
 
 
-class Worker:
+class JobWorker:
     """What one process does about jobs, in the background of its calls: one after another, oldest first."""
 
     def __init__(self, engine: Engine) -> None:
@@ -261,7 +261,7 @@ class Worker:
             result = find_kind(job.kind)(engine.bound_to(progress=handle.progress), job.arguments, handle)
         except Cancelled:
             self._finish(job.id, status=JobStatus.CANCELLED)
-        except Stopped:
+        except JobStopped:
             self._give_back(job.id)
         except Error as error:
             self._finish(job.id, status=JobStatus.FAILED, error=error_of(error))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.embedders.lending import Lending, give_back_memory
 from scrubjay.engine.archive.marks import MarkedObjects
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.jobs import Worker
+from scrubjay.engine.jobs import JobWorker
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
 from scrubjay.engine.store.embedding import Embedding, Waiting
@@ -115,7 +115,7 @@ class Parts:
         self.backlog = Backlog(records, self.embedding, self.models, self._judge_late)
         self.housekeeper = Housekeeper(self.owner)
         self.indexer = Indexer(records)
-        self.worker = Worker(self.owner)
+        self.worker = JobWorker(self.owner)
 
     # Only a store needs these three: each is made when it is first asked for.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.engine.brief import entry, pairs_together
+from scrubjay.engine.brief import entry, mark_of, pairs_together
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Memory
@@ -45,12 +45,11 @@ def remind(engine: Engine, prompt: str, *, words_only: bool = False, budget: int
         return Reminder()
     strong = [hit.memory for hit in found if hit.verdict is Verdict.STRONG and not hit.memory.flags]
     doubts = engine.conflicts.doubts(strong)
-    newer = engine.records.get([*set(doubts.values())], engine.audience(Filter()))
-    known = {memory.id: memory for memory in (*strong, *newer) if not memory.flags}
+    pairs = engine.records.get(sorted({*doubts, *doubts.values()}), engine.audience(Filter()))
+    known = {memory.id: memory for memory in (*strong, *pairs) if not memory.flags}
     room, now, lines, taken = budget - tokens_in(HEADING), engine.now(), [], []
     for memory in pairs_together(list(known.values()), doubts):
-        where = f", from space {memory.space}" if memory.space != engine.spaces[0] else ""
-        line = entry("", memory, budget, now, doubts.get(memory.id), where=where)
+        line = entry("", memory, budget, now, mark_of(memory, engine.spaces[0], doubts))
         if tokens_in(line + "\n") <= room:
             room -= tokens_in(line + "\n")
             lines.append(line)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.lifecycle import supersession
-from scrubjay.engine.store import embedding, intake, names
+from scrubjay.engine.store import embedding, intake, loading, names
 from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.values import plain_json
@@ -29,7 +29,7 @@ from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import TIMES, Link, LinkKind, Memory, State, Status
 from scrubjay.values.search import Filter
-from scrubjay.values.suggestions import required
+from scrubjay.values.suggestions import missing_field
 from scrubjay.values.times import iso, milliseconds, parse_time, read_time
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Transfer:
         with self._engine.records.writing() as tx:
             if check is not None:
                 check(tx)
-            self._engine._add(tx, memories, texts, imported=True)
+            loading.add_memories(self._engine, tx, memories, texts, imported=True)
             ends = {end for link in links for end in (link.source, link.target)}
             seen = tx.get(sorted(ends), access.audience_anywhere(self._engine.caller))
             known = {memory.id for memory in seen if access.may_change(self._engine.caller, memory)}
@@ -184,7 +184,7 @@ def import_lines(
 
 
 def _add_unknown(
-    engine: Engine, fresh: dict[str, tuple[Memory, TextVectors]], links: Sequence[Link], batch: Batch
+    engine: Engine, fresh: dict[str, tuple[Memory, TextVectors]], links: Sequence[Link], batch: ImportBatch
 ) -> int:
     """Write these memories and take out of them those that are here already; how many links were written."""
 
@@ -249,7 +249,7 @@ def _new_links(engine: Engine, links: Sequence[Link]) -> list[Link]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class ImportBatch:
     """Some lines, beside the memories in them that are not here yet."""
 
     memories: int
@@ -259,12 +259,12 @@ class Batch:
     untimed: Set[str]  # ids of the memories whose line has no time
 
 
-def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], Batch]]:
+def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], ImportBatch]]:
     size = BATCH_OF_TEXTS if engine.parts.embedding.embedder is None else BATCH
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, size)):
         memories, links, ids, untimed = _read(engine, batch)
-        read = Batch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids, untimed=untimed)
+        read = ImportBatch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids, untimed=untimed)
         here = engine.transfer.known_ids([memory.id for memory in memories if memory.id in ids])
         here |= _find_repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
         yield [memory for memory in memories if memory.id not in here], read
@@ -319,7 +319,7 @@ def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memo
     context = given.pop("context", None) or {}
     new = {name: given.pop(name) for name in line if name in FIELDS}
     if "content" not in new:
-        raise InvalidInput(required("content", map(str, given), KNOWN), field="content")
+        raise InvalidInput(missing_field("content", map(str, given), KNOWN), field="content")
     for name in NAMES:
         if given.get(name) is not None:
             intake.check_id(given[name])

@@ -24,8 +24,8 @@ from typing import Any, TypeVar, cast
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.errors import Unprocessable
 from scrubjay.stores.promises.memories import Reads, Store, Transaction
-from scrubjay.text.letters import SENTENCES, normalised
-from scrubjay.text.secrets import masked, names_a_secret, secrets_in
+from scrubjay.text.letters import SENTENCES, normalise
+from scrubjay.text.secrets import mask_secrets, names_a_secret, secrets_in
 from scrubjay.text.tokens import SAME, root
 from scrubjay.text.words import query_words
 from scrubjay.values.frozen import replace
@@ -35,34 +35,34 @@ SECRET, INSTRUCTION = "secret", "instruction"  # the two flags
 SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
-class Policy(StrEnum):
+class TrustPolicy(StrEnum):
     FLAG = "flag"  # store it as it is, and say so
     MASK = "mask"  # store it with the secret taken out
     REFUSE = "refuse"
     OFF = "off"  # do not look
 
 
-policy = cache(Policy)
+policy = cache(TrustPolicy)
 
 
-def check_trust(memory: Memory, *, secrets: Policy, instructions: Policy) -> Memory:
+def check_trust(memory: Memory, *, secrets: TrustPolicy, instructions: TrustPolicy) -> Memory:
     """The memory with the flags that its text earns, or with its secrets masked.
 
     :raises Unprocessable: if the policy refuses it
     """
     flags = [flag for flag in memory.flags if flag not in (SECRET, INSTRUCTION)]
-    if secrets is not Policy.OFF:
+    if secrets is not TrustPolicy.OFF:
         found = set[tuple[str, str]]()
         clean = without_secrets(memory, found)
         if found:
-            if secrets is Policy.REFUSE:
+            if secrets is TrustPolicy.REFUSE:
                 raise refusal(*found)
-            memory = _without_their_traces(clean, found) if secrets is Policy.MASK else memory
+            memory = _without_their_traces(clean, found) if secrets is TrustPolicy.MASK else memory
             flags.append(SECRET)
-    if instructions is not Policy.OFF and reads_like_instructions(
+    if instructions is not TrustPolicy.OFF and reads_like_instructions(
         "\n".join((_own_title(memory), memory.text, *memory.also))
     ):
-        if instructions is Policy.REFUSE:
+        if instructions is TrustPolicy.REFUSE:
             raise Unprocessable(
                 "The text reads like instructions to a model.", hint="Store facts, not instructions to a model."
             )
@@ -77,7 +77,7 @@ def was_asked_for(memory: Memory, wordings: Iterable[str]) -> bool:
         return True
     said = "\n".join((_own_title(memory), memory.text, *memory.also, *memory.tags))
     if SECRET in memory.flags:
-        said = "\n".join(part for part in SENTENCE.split(masked(said)) if "[masked: " not in part)
+        said = "\n".join(part for part in SENTENCE.split(mask_secrets(said)) if "[masked: " not in part)
     said = said.casefold()
     return any(all(root(word.lower())[:SAME] in said for word in query_words(wording)) for wording in wordings)
 
@@ -174,19 +174,19 @@ def _masked_text(text: str, found: set[tuple[str, str]], field: str, label: str)
     if not secrets:
         return text
     found |= secrets
-    return masked(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
+    return mask_secrets(whole, as_name=field in NAMES).removeprefix(f"{label}=" if label else "")
 
 
-def checked_text(text: str, secrets: Policy) -> str:
+def checked_text(text: str, secrets: TrustPolicy) -> str:
     """A single text, masked; :raises Unprocessable: if the policy refuses it"""
     found = set[tuple[str, str]]()
     clean = without_secrets(text, found)
-    if found and secrets is Policy.REFUSE:
+    if found and secrets is TrustPolicy.REFUSE:
         raise refusal(*found)
     return clean
 
 
-def guard_store(records: Store, secrets: Policy) -> Store:
+def guard_store(records: Store, secrets: TrustPolicy) -> Store:
     """The store, with every text that is given to it checked, as the policy says; reads ask for what was written."""
     return cast("Store", _GuardedStore(records, secrets))
 
@@ -194,7 +194,7 @@ def guard_store(records: Store, secrets: Policy) -> Store:
 class _Guarded:
     """A part of a store, or a transaction: its methods are given values without secrets."""
 
-    def __init__(self, inner: Any, secrets: Policy, tx: Transaction | None = None) -> None:
+    def __init__(self, inner: Any, secrets: TrustPolicy, tx: Transaction | None = None) -> None:
         self._inner, self._secrets, self._tx = inner, secrets, tx
 
     def __getattr__(self, name: str) -> Any:
@@ -221,9 +221,12 @@ class _Guarded:
             clean = self._as_it_was(value, clean, self._tx)
             if clean == value:
                 return value
-        if self._secrets is Policy.REFUSE and self._tx is None:
+        if self._secrets is TrustPolicy.REFUSE and self._tx is None:
             return value
-        if (self._secrets is Policy.REFUSE and method not in UNANSWERED) or (method, parameter) == ("create", "name"):
+        if (self._secrets is TrustPolicy.REFUSE and method not in UNANSWERED) or (method, parameter) == (
+            "create",
+            "name",
+        ):
             raise refusal(*found)
         if isinstance(clean, Memory) and SECRET not in clean.flags:
             return replace(clean, flags=(*clean.flags, SECRET))
@@ -405,7 +408,7 @@ def reads_like_instructions(text: str) -> bool:
     elif HIDDEN.search(text):
         return True
     else:
-        plain = INVISIBLE.sub("", normalised("NFKC", text.translate(SENTENCES))).lower()
+        plain = INVISIBLE.sub("", normalise("NFKC", text.translate(SENTENCES))).lower()
     signs = [(sign, group) for sign, group in SIGNS if sign in plain]
     return any(_is_order(line, signs) for line in _lines(plain))
 

@@ -12,7 +12,7 @@ import re
 from hashlib import sha256
 
 from scrubjay.errors import InvalidInput
-from scrubjay.text.letters import normalised
+from scrubjay.text.letters import normalise
 
 MAX_SEGMENT = 100
 MAX_PATH = 400
@@ -64,7 +64,7 @@ def _invalid(field: str, why: str) -> InvalidInput:
 
 def to_slug(text: str) -> str:
     """Lower case, spaces and underscores as single hyphens, nothing else; may be empty."""
-    plain = normalised("NFKD", text).lower()
+    plain = normalise("NFKD", text).lower()
     kept = re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", plain))
     return re.sub(r"-+", "-", kept).strip("-")[:MAX_SEGMENT].strip("-")
 
@@ -88,7 +88,7 @@ LONGEST_NAME, MOST_BYTES = 60, 180
 
 def readable(text: str) -> str:
     """Words of a text, in any script, as a name that every file system accepts; may be empty."""
-    words = UNWRITABLE.sub(" ", normalised("NFC", text[:400])).replace("...", " ").split()
+    words = UNWRITABLE.sub(" ", normalise("NFC", text[:400])).replace("...", " ").split()
     name = "".join(letter for letter in " ".join(words) if letter.isprintable())
     if len(name) > LONGEST_NAME or len(name.encode()) > MOST_BYTES:
         cut = name[:LONGEST_NAME].encode()[:MOST_BYTES].decode(errors="ignore")

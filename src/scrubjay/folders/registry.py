@@ -202,7 +202,7 @@ class Registry:
             lines += [f"    {_quote(str(key))}: {json.dumps(value, default=str)}" for key, value in store.more.items()]
         with failures():
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._file, "\n".join([*lines, ""]).encode(), mode=0o666)
+            replace_file(self._file, "\n".join([*lines, ""]).encode())
         self._seen = None
 
 

@@ -56,7 +56,7 @@ def suggest(hook: Hook, settings: Settings, folder: str) -> dict[str, Any]:
     place = hook.given.get("transcript_path")
     if not isinstance(place, str) or not os.path.isfile(place):
         return {"how": "nothing"}
-    session = Session(place)
+    session = HookSession(place)
     root = project_root(Path(folder))
     space = hook.space if hook.space != "auto" else project_space(root) or "default"
     about = {"space": space, "client": hook.client, "session": str(hook.given.get("session_id") or place)}
@@ -84,7 +84,7 @@ def own_words(text: str) -> str:
     return "\n".join((*kept, text[done:]))
 
 
-class Session:
+class HookSession:
     """What a transcript says."""
 
     def __init__(self, file: str) -> None:

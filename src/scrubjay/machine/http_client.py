@@ -41,13 +41,13 @@ class TooLong(ConnectionError):
     """The answer is larger than the caller accepts."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes
 
 
-class Limits(NamedTuple):
+class HttpLimits(NamedTuple):
     """How long and how much an answer may be."""
 
     silence_seconds: float  # between two pieces of it, and for connecting
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     connect_seconds: float | None = None  # if it differs from the silence
 
 
-class Reply:
+class HttpReply:
     """An answer whose body is still on the line."""
 
     def __init__(self, response: httpcore2.Response, most: int, end: float) -> None:
@@ -96,7 +96,7 @@ class Client:
     def __init__(
         self,
         url: str,
-        limits: Limits,
+        limits: HttpLimits,
         *,
         key: str = "",
         headers: Mapping[str, str] | None = None,
@@ -125,13 +125,13 @@ class Client:
             network_backend=_Network(None if proxy else private),
         )
 
-    def ask(self, method: str, path: str = "", body: bytes | None = None) -> Answer:
+    def ask(self, method: str, path: str = "", body: bytes | None = None) -> HttpAnswer:
         """:raises ConnectionError, TimeoutError, SSLError: `NETWORK_ERRORS`, if no full answer came"""
         with self.open(method, path, body) as reply:
-            return Answer(reply.status, reply.headers, reply.body())
+            return HttpAnswer(reply.status, reply.headers, reply.body())
 
     @contextmanager
-    def open(self, method: str, path: str = "", body: bytes | None = None) -> Iterator[Reply]:
+    def open(self, method: str, path: str = "", body: bytes | None = None) -> Iterator[HttpReply]:
         """As `ask`; a broken connection is noticed when reading."""
         silence, end = self._limits.silence_seconds, time.monotonic() + self._limits.answer_seconds
         timeouts = {"connect": self._limits.connect_seconds or silence, "read": silence, "write": silence}
@@ -142,7 +142,7 @@ class Client:
                 headers, extensions = [*self._headers.items()], {"timeout": timeouts}
                 asked = self._pool.stream(method, url, headers=headers, content=body, extensions=extensions)
                 response = stack.enter_context(asked)
-            yield Reply(response, self._limits.bytes, end)
+            yield HttpReply(response, self._limits.bytes, end)
 
     def close(self) -> None:
         self._pool.close()
@@ -232,7 +232,7 @@ def _basic(header: str, parts: SplitResult) -> dict[str, str]:
 
 
 @contextmanager
-def fetch_following(url: str, limits: Limits, headers: Mapping[str, str]) -> Iterator[Reply]:
+def fetch_following(url: str, limits: HttpLimits, headers: Mapping[str, str]) -> Iterator[HttpReply]:
     """The answer after following redirects, through the environment's proxies."""
     for _ in range(MAX_REDIRECTS + 1):
         with Client(url, limits, headers=headers, proxies=True).open("GET") as reply:
@@ -247,13 +247,13 @@ def fetch_following(url: str, limits: Limits, headers: Mapping[str, str]) -> Ite
 
 
 def ask_again(
-    ask: Callable[[], Answer],
+    ask: Callable[[], HttpAnswer],
     statuses: Collection[int],
     *,
     longest_seconds: float,
     cut_short: bool,
     pause: Callable[[float], None] = time.sleep,
-) -> Answer:
+) -> HttpAnswer:
     """An answer of any status; transient ones and broken connections are retried after a growing pause.
 
     If the server asks for a pause of more than `longest_seconds`, the pause is `longest_seconds` (`cut_short`) or there

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from scrubjay.errors import ProviderError
-from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, Limits, Reply, TooLong
+from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, HttpLimits, HttpReply, TooLong
 from scrubjay.values.store import Prompt
 
 MAX_ANSWER = 1_000_000  # characters; an endless answer is cut off as a failure
@@ -31,7 +31,7 @@ class OpenAiProvider:
     def __init__(self, url: str, model: str, *, key: str = "", timeout_seconds: float = 60.0) -> None:
         self._model = model
         # To connect, and between two pieces; an answer that trickles for ever is cut off after ten times as long.
-        limits = Limits(timeout_seconds, 10 * timeout_seconds, MAX_REPLY_BYTES)
+        limits = HttpLimits(timeout_seconds, 10 * timeout_seconds, MAX_REPLY_BYTES)
         self._client = Client(url.rstrip("/"), limits, key=key, headers=JSON, keep_alive=True)
 
     def answer(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
@@ -60,7 +60,7 @@ class OpenAiProvider:
             return text_of(reply.body())
 
     @contextmanager
-    def _reply(self, body: dict[str, Any]) -> Iterator[Reply]:
+    def _reply(self, body: dict[str, Any]) -> Iterator[HttpReply]:
         """Errors on the way are reported without the address, the key or the provider's own text."""
         question = json.dumps({"model": self._model, **body}).encode()
         try:

@@ -38,7 +38,7 @@ from scrubjay.errors import (
     StorageTooNew,
     SyncFailed,
 )
-from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Answer, Client, Limits, ask_again
+from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, HttpAnswer, HttpLimits, ask_again
 from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
 from scrubjay.stores.promises.sync import Heard, Replica, Stamp
 from scrubjay.values.memory import Link
@@ -55,7 +55,7 @@ TOLD: dict[str, type[Error]] = {one.code: one for one in (Locked, StorageBusy, S
 
 
 class Line(Protocol):
-    def ask(self, method: str, path: str, body: bytes | None) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         """Raises one of `NETWORK_ERRORS` if no complete answer came."""
         ...
 
@@ -196,7 +196,7 @@ class RemotePeer(Peer):
             _checker(asked).check(told)
         return dict(told)
 
-    def _send(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         """An answer of any status; transient failures are retried."""
         try:
             return ask_again(
@@ -216,7 +216,7 @@ class RemotePeer(Peer):
                 f"Endpoint {self._name} does not answer.", hint="Check that the server is running, then try again."
             ) from None
 
-    def _refusal(self, answer: Answer) -> Error:  # noqa: PLR0911 -- one line per reason
+    def _refusal(self, answer: HttpAnswer) -> Error:  # noqa: PLR0911 -- one line per reason
         code = _code(answer.body)
         if answer.status == 401:
             return Forbidden(
@@ -327,16 +327,16 @@ class HttpLine:
 
     def __init__(self, url: str, *, key: str = "", private: bool = False, seconds: float = ANSWER_SECONDS) -> None:
         """:raises InvalidInput: if the address cannot be used"""
-        limits = Limits(SILENCE_SECONDS, seconds, LARGEST_ANSWER, connect_seconds=CONNECT_SECONDS)
+        limits = HttpLimits(SILENCE_SECONDS, seconds, LARGEST_ANSWER, connect_seconds=CONNECT_SECONDS)
         self._client = Client(
             checked_url(url, key=key), limits, key=key, headers=JSON, private=private, keep_alive=True
         )
 
-    def ask(self, method: str, path: str, body: bytes | None) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         with self._client.open(method, path, body) as reply:
             if not reply.has_an_end:
                 raise ConnectionError("the answer has no end")
-            return Answer(reply.status, reply.headers, reply.body())
+            return HttpAnswer(reply.status, reply.headers, reply.body())
 
     def close(self) -> None:
         self._client.close()

@@ -105,14 +105,14 @@ class Service:
             if self.limits is not None:
                 operation = call.dialect.operations[call.operation]
                 rate = self.limits.call(opened.caller, call.dialect, operation, call.arguments)
-            return answered(call, opened), rate
+            return answer_call(call, opened), rate
         except Error as error:  # the engine could not be opened, the arguments cannot be stored, or a limit is reached
             return call.dialect.failure(error, call.operation), refused_rate(error)
         except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
             return call.dialect.failure(fault(f"{call.operation} of {call.dialect.name}"), call.operation), rate
 
 
-def answered(call: Call, engine: Engine) -> Reply:
+def answer_call(call: Call, engine: Engine) -> Reply:
     plain_json.check(call.arguments, large=call.dialect.operations[call.operation].replicates)
     provenance = Provenance(
         client=call.client, caller=engine.identity.user, transport=call.transport, dialect=call.dialect.name
@@ -175,7 +175,7 @@ class Served:
     prefix: str  # before the operation's name, where several dialects are served
 
 
-def offered(dialect: Dialect, *, also: bool, by_client: bool = False) -> Dialect:
+def offered_dialect(dialect: Dialect, *, also: bool, by_client: bool = False) -> Dialect:
     """The dialect as it is served; without `also` with the schemas of its paper alone. `by_client` lets operations that
     store facts ask the client's model for phrases."""
     if also and not by_client:

@@ -15,7 +15,7 @@ ENVELOPE = 20  # … for the protocol's library: it writes 255 levels, some of t
 Body = dict[str, Any]
 
 
-def bounded(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
+def bound_body(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
     """The body, if it is small enough; otherwise with its largest list cut at the end, and how many items were cut.
 
     At least one item stays, and no item is ever altered: a body may remain too large rather than become wrong.
@@ -31,7 +31,7 @@ def bounded(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
         dropped += 1
         if total + len(f',"left_out":{dropped}') <= max_bytes:
             break
-    return {**replaced(body, path, items[: len(items) - dropped]), "left_out": dropped} if dropped else body
+    return {**replace_list(body, path, items[: len(items) - dropped]), "left_out": dropped} if dropped else body
 
 
 def shallow(body: Body) -> Body:
@@ -79,6 +79,6 @@ def at(body: Body, path: tuple[str, ...]) -> Any:
     return value
 
 
-def replaced(body: Body, path: tuple[str, ...], items: list[Any]) -> Body:
+def replace_list(body: Body, path: tuple[str, ...], items: list[Any]) -> Body:
     first, *rest = path
-    return {**body, first: replaced(body[first], tuple(rest), items) if rest else items}
+    return {**body, first: replace_list(body[first], tuple(rest), items) if rest else items}

@@ -94,7 +94,7 @@ def denies_just_that(denying: str, affirming: str) -> bool:
     return bool(what) and what <= said <= set(stems_of_things(first_clause(denying)))
 
 
-def affirms_what_is_denied(affirming: str, denying: str) -> bool:
+def affirms_denied_thing(affirming: str, denying: str) -> bool:
     """Whether a text says all that the other denies: "was diagnosed with a peanut allergy" after "is not allergic to
     peanuts"."""
     what = set(denied_stems(denying)) - {"have", "known"}

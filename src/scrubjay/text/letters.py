@@ -22,7 +22,7 @@ PLAIN = re.compile("[a-z0-9]+")
 SENTENCES = {0xFDFA: " ", 0xFDFB: " "}
 
 
-def normalised(form: Form, text: str) -> str:
+def normalise(form: Form, text: str) -> str:
     """The text in a normal form."""
     if text.isascii():
         return text
@@ -57,14 +57,14 @@ def is_blank(text: str) -> bool:
 
 def slug(text: str) -> str:
     """Lower-case letters, digits and single hyphens; a hash where nothing is left."""
-    plain = normalised("NFKD", text).encode("ascii", "ignore").decode().lower()
+    plain = normalise("NFKD", text).encode("ascii", "ignore").decode().lower()
     result = "-".join(PLAIN.findall(plain))[:60].strip("-")
     return result or "t" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def topic_key(topic: str) -> str:
     """The same for spellings that differ only in case, width, or in runs of spaces, `_` and `-`."""
-    plain = normalised("NFKC", topic).casefold()
+    plain = normalise("NFKC", topic).casefold()
     return " ".join(plain.translate(TOPIC_JOINTS).split()) or plain
 
 

@@ -23,7 +23,7 @@ from scrubjay.values.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Secret:
     """A secret in a text: what it is, and where."""
 
     what: str
@@ -31,14 +31,14 @@ class Found:
     end: int
 
 
-def secrets_in(text: str) -> Iterator[Found]:
+def secrets_in(text: str) -> Iterator[Secret]:
     """What looks like a real secret, in no particular order; placeholders and examples are passed over."""
     if "masked" in text:
         text = MASK.sub(_opaque, text)
     for what in shapes_due(text):
         for found in COMPILED[what].finditer(text):
             if _is_real(what, found[1]):
-                yield Found(what, found.start(1), found.end(1))
+                yield Secret(what, found.start(1), found.end(1))
     yield from _cards_in(text)
     if "PRIVATE KEY" in text:
         yield from _private_keys_in(text)
@@ -49,7 +49,7 @@ def secrets_in(text: str) -> Iterator[Found]:
         yield from _in_columns(text)
 
 
-def masked(text: str, *, as_name: bool = False) -> str:
+def mask_secrets(text: str, *, as_name: bool = False) -> str:
     """The text with its secrets replaced by what they were, or, in a name or an id, by what tells them apart.
 
     Masking twice changes nothing.
@@ -311,10 +311,10 @@ def _bits_per_letter(value: str) -> float:
 CARD = re.compile(r"\d(?<![\w.-]\d)(?:[ -]?\d){12,18}(?![\w.-])")
 
 
-def _cards_in(text: str) -> Iterator[Found]:
+def _cards_in(text: str) -> Iterator[Secret]:
     for found in CARD.finditer(text):
         if _is_card(re.sub(r"\D", "", found[0])):
-            yield Found("a card number", found.start(), found.end())
+            yield Secret("a card number", found.start(), found.end())
 
 
 def _is_card(digits: str) -> bool:
@@ -340,7 +340,7 @@ KEY_LETTERS = re.compile(r"[A-Za-z0-9+/=]{16,}")
 LONGEST_KEY = 40_000  # characters
 
 
-def _private_keys_in(text: str) -> Iterator[Found]:
+def _private_keys_in(text: str) -> Iterator[Secret]:
     """All lines of each: in JSON or `.env` with escaped ends, quoted, encrypted with headers, or cut off."""
     begins = [(found.start(), found.end()) for found in KEY_BEGINS.finditer(text)]
     ends = [(found.start(), found.end()) for found in KEY_ENDS.finditer(text)]
@@ -354,7 +354,7 @@ def _private_keys_in(text: str) -> Iterator[Found]:
             stop = end = lines.end() if lines else body
         letters = "".join(KEY_LETTERS.findall(text[body:stop]))
         if len(letters) >= 40 and len(set(letters)) >= 8:
-            yield Found("a private key", start, end)
+            yield Secret("a private key", start, end)
 
 
 # --- by their name ---------------------------------------------------------------------------------------------------
@@ -471,7 +471,7 @@ def fold(text: str) -> str:
     return folded
 
 
-def _named_in(text: str, folded: str, stems: list[str]) -> Iterator[Found]:
+def _named_in(text: str, folded: str, stems: list[str]) -> Iterator[Secret]:
     for stem in stems:
         place = folded.find(stem)
         while place >= 0:
@@ -520,7 +520,7 @@ def _name_at(text: str, folded: str, stem: str, start: int) -> Name | None:
     return Name(kind, start, end)
 
 
-def _value_behind(text: str, folded: str, name: Name) -> Found | None:
+def _value_behind(text: str, folded: str, name: Name) -> Secret | None:
     rest = REST.match(folded, name.end)
     value = VALUE.match(text, rest.end()) if rest else None
     if rest is None or value is None:
@@ -534,29 +534,29 @@ def _value_behind(text: str, folded: str, name: Name) -> Found | None:
     secret = value[0].rstrip("*_.,:;)]}")
     loose = rest["beside"] is not None and name.kind == TOKEN and not sure
     plain = name.plain or (loose and not (len(secret) >= 32 and HEX.fullmatch(secret)))
-    found = _found(name.kind, secret, value.start(), sure=sure, plain=plain)
+    found = _find(name.kind, secret, value.start(), sure=sure, plain=plain)
     if found is not None and len(value[0]) == MOST_OF_VALUE and (rest := REST_OF_VALUE.match(text, value.end())):
-        return Found(found.what, found.start, rest.end())
+        return Secret(found.what, found.start, rest.end())
     return found
 
 
-def _value_before(text: str, folded: str, name: Name) -> Found | None:
+def _value_before(text: str, folded: str, name: Name) -> Secret | None:
     """As in "… is the password" or "use … as the token"."""
     before = folded[max(0, name.start - 160) : name.start]
     if not GOES_ON.match(folded, name.end) or not (found := SAYS_WHAT.search(before)):
         return None
     start = name.start - len(before) + found.start(1)
     secret = text[start : start + len(found[1])].rstrip("*_.,:;)]}")
-    return _found(name.kind, secret, start, sure=False, plain=name.plain)
+    return _find(name.kind, secret, start, sure=False, plain=name.plain)
 
 
-def _value_near(text: str, name: Name) -> Found | None:
+def _value_near(text: str, name: Name) -> Secret | None:
     """What follows in the same sentence, if nothing but a secret looks like it: "the token was rotated, it's now …"."""
     sentence = SENTENCE.match(text, name.end)
     for value in () if name.plain or sentence is None else WORD.finditer(text, name.end, sentence.end()):
         secret = value[0].rstrip("*_.,:;)]}!?")
         if _is_clearly_secret(name.kind, secret) and _could_be(name.kind, secret, sure=False):
-            return Found(name.kind, value.start(), value.start() + len(secret))
+            return Secret(name.kind, value.start(), value.start() + len(secret))
     return None
 
 
@@ -574,10 +574,10 @@ def _turns(part: str) -> int:
     return sum((one.islower(), one.isdigit()) != (other.islower(), other.isdigit()) for one, other in pairwise(part))
 
 
-def _found(kind: str, secret: str, start: int, *, sure: bool, plain: bool) -> Found | None:
+def _find(kind: str, secret: str, start: int, *, sure: bool, plain: bool) -> Secret | None:
     if plain and not any(len(part) >= 20 and not HEX.fullmatch(part) for part in PARTS.split(secret)):
         return None
-    return Found(kind, start, start + len(secret)) if _could_be(kind, secret, sure=sure) else None
+    return Secret(kind, start, start + len(secret)) if _could_be(kind, secret, sure=sure) else None
 
 
 COLUMN = re.compile(r"[*_`'\" ]*([^*_`'\"|,;\t]{2,40}?)[*_`'\" ]*")
@@ -585,7 +585,7 @@ SEPARATOR = re.compile(r"[|\t,;]")
 ROWS = 200  # of a table, that are looked at
 
 
-def _in_columns(text: str) -> Iterator[Found]:
+def _in_columns(text: str) -> Iterator[Secret]:
     """In tables whose heading says what is in a column: Markdown, and what programs export."""
     columns: dict[int, str] = {}
     sign, rows, place = "", 0, 0
@@ -598,7 +598,7 @@ def _in_columns(text: str) -> Iterator[Found]:
                 kind, secret = columns.get(number), cell.strip(" \t\r\n*`'\"")
                 if kind is not None and VALUE.fullmatch(secret) and _could_be(kind, secret, sure=True):
                     first = at + cell.index(secret)
-                    yield Found(kind, first, first + len(secret))
+                    yield Secret(kind, first, first + len(secret))
                 at += len(cell) + 1
         elif len(line) <= 1_000 and (first_sign := SEPARATOR.search(line)):
             sign, rows = first_sign[0], 0

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from scrubjay.text.words import indexed, term
+from scrubjay.text.words import term, words_to_index
 
 TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
 MOST_REMEMBERED = 10_000  # words that were asked for
@@ -34,7 +34,7 @@ def stem_of(word: str) -> str:
 
 def counted_stems(passage: str) -> Counter[str]:
     """The stems of a stretch of text, with how often each stands there."""
-    return stems_of_row(indexed(passage))
+    return stems_of_row(words_to_index(passage))
 
 
 def stems_of_row(text: str) -> Counter[str]:

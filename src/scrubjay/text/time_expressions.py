@@ -164,21 +164,21 @@ def periods(question: str, now: datetime) -> tuple[Period, ...]:
     return ()
 
 
-class Event(NamedTuple):
+class NamedEvent(NamedTuple):
     """What happened before or after the time that a question is about."""
 
     words: str
     before: bool
 
 
-def event_of(question: str) -> Event | None:
+def event_of(question: str) -> NamedEvent | None:
     """What the question asks about the time before or after of: "before the move", "seit meinem Umzug"."""
     text = question[:LONGEST]
     found = None if RELATIONS.isdisjoint(words_of(text)) else EVENT.search(text)
-    return None if found is None else Event(found["event"].strip(), found["relation"].lower() in BEFORE)
+    return None if found is None else NamedEvent(found["event"].strip(), found["relation"].lower() in BEFORE)
 
 
-def around(moment: datetime, event: Event) -> Period:
+def around(moment: datetime, event: NamedEvent) -> Period:
     """The time before an event that was at this moment, or the month from it on."""
     if event.before:
         return Period(moment - LONG_AGO, moment, f"before {event.words}")

@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from itertools import pairwise, repeat
 from math import log
 
-from scrubjay.text.letters import normalised
+from scrubjay.text.letters import normalise
 from scrubjay.values.memory import Memory
 
 CALENDAR = frozenset(
@@ -116,7 +116,7 @@ def found_by_parts(text: str, heading: str, path: str, tags: tuple[str, ...], ph
     return [f"{passage}\n{phrases}" for passage in passages(text)] if phrases else passages(text)
 
 
-def indexed(text: str) -> str:
+def words_to_index(text: str) -> str:
     """The words of a text, parts of words included, separated by spaces."""
     return " ".join(map(_spelt.__getitem__, _ASCII_WORD.findall(text)) if text.isascii() else _index_words(text))
 
@@ -217,7 +217,7 @@ def _pieces(text: str) -> Iterable[tuple[str, bool]]:
 
 
 def _pieces_of_any_script(text: str) -> Iterator[tuple[str, bool]]:
-    for number, stretch in enumerate(_pattern(f"([{_UNSPACED}]+)").split(_normalised(text))):
+    for number, stretch in enumerate(_pattern(f"([{_UNSPACED}]+)").split(_normalise(text))):
         if number % 2:
             yield stretch, True
         else:
@@ -228,18 +228,18 @@ def _parts(word: str) -> list[str]:
     """A word cut at its joints; a plain one is its only part."""
     if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
         return [word[:MAX_WORD]]
-    return [part for piece in _JOINTS.split(word) for part in _cut(piece[:MAX_WORD])]
+    return [part for piece in _JOINTS.split(word) for part in _cut_piece(piece[:MAX_WORD])]
 
 
-def _cut(piece: str) -> list[str]:
+def _cut_piece(piece: str) -> list[str]:
     return (_CAMEL if piece.isascii() else _DIGITS).findall(piece)
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     """One spelling for what looks the same: full-width letters, half-width kana, letters composed of several signs."""
     text = _pattern(_OPTIONAL).sub("", text)
     if unicodedata.is_normalized("NFKC", text):
         return text
-    plain = normalised("NFKC", text)
+    plain = normalise("NFKC", text)
     # A few signs stand for whole sentences. A text made of nothing else would keep every other writer waiting.
     return plain if len(plain) <= MAX_GROWTH * len(text) + 1_000 else text

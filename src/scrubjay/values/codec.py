@@ -41,18 +41,18 @@ def plain(value: Any, *, leave_out: tuple[str, ...] = (), nulls: bool = False) -
     return value
 
 
-def written(value: Any) -> str:
+def write_json(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def read(kind: type[Value], text: str) -> Value:
     """The value of this type that `written` made the text from."""
-    return built(kind, json.loads(text))
+    return build_value(kind, json.loads(text))
 
 
-def built(kind: type[Value], raw: Any, read_leaf: ReadLeaf | None = None) -> Value:
+def build_value(kind: type[Value], raw: Any, read_leaf: ReadLeaf | None = None) -> Value:
     """The value of this type that `plain` made the JSON from; `read_leaf` reads times and enums in another spelling."""
-    result: Value = _built(kind, raw, read_leaf or _leaf)
+    result: Value = _build(kind, raw, read_leaf or _leaf)
     return result
 
 
@@ -68,20 +68,20 @@ def memories_in(value: Any) -> Iterator[Memory]:
             yield from memories_in(getattr(value, entry.name))
 
 
-def _built(kind: Any, raw: Any, read_leaf: ReadLeaf) -> Any:
+def _build(kind: Any, raw: Any, read_leaf: ReadLeaf) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return None if raw is None else _built(next(one for one in inner if one is not NoneType), raw, read_leaf)
+        return None if raw is None else _build(next(one for one in inner if one is not NoneType), raw, read_leaf)
     if origin is tuple:
         each = [inner[0]] * len(raw) if inner[1:] == (...,) else inner
-        return tuple(_built(one, value, read_leaf) for one, value in zip(each, raw, strict=True))
+        return tuple(_build(one, value, read_leaf) for one, value in zip(each, raw, strict=True))
     if origin is frozenset:
-        return frozenset(_built(inner[0], value, read_leaf) for value in raw)
+        return frozenset(_build(inner[0], value, read_leaf) for value in raw)
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
-        given = {name: _built(hints[name], value, read_leaf) for name, value in raw.items()}
+        given = {name: _build(hints[name], value, read_leaf) for name, value in raw.items()}
         # `plain` leaves None out, so a field without a default that is not there was None.
-        missing = {entry.name: None for entry in fields(kind) if entry.name not in given and _needed(entry)}
+        missing = {entry.name: None for entry in fields(kind) if entry.name not in given and _is_needed(entry)}
         return kind(**given, **missing)
     return read_leaf(kind, raw)
 
@@ -99,5 +99,5 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _needed(entry: Any) -> bool:
+def _is_needed(entry: Any) -> bool:
     return entry.default is MISSING and entry.default_factory is MISSING

@@ -39,7 +39,7 @@ def _frozen(cls: type, kw_only: bool) -> type:
         made.__init__(self, *args, **given)  # type: ignore[misc]
 
     def first_replaced(self: Any, /, **changes: Any) -> Any:
-        made.__replace__ = _replaced(made, fields)  # type: ignore[attr-defined]
+        made.__replace__ = _copier(made, fields)  # type: ignore[attr-defined]
         return made.__replace__(self, **changes)  # type: ignore[attr-defined]
 
     body |= {
@@ -94,7 +94,7 @@ def _init(made: type, fields: dict[str, Field[Any]], kw_only: bool) -> Callable[
     return initialiser
 
 
-def _replaced(made: type, fields: dict[str, Field[Any]]) -> Callable[..., Any]:
+def _copier(made: type, fields: dict[str, Field[Any]]) -> Callable[..., Any]:
     """A copier as written by hand."""
     known: dict[str, Any] = {"made": made, "open": _open_twin(made), "new": object.__new__, "become": _become}
     known |= {"fields": frozenset(fields), "unknown": _unknown}

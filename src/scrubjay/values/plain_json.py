@@ -43,10 +43,10 @@ def _walk(value: Any, within: str, large: bool) -> None:
                 raise half_a_pair(path)
         elif isinstance(one, float):
             if not math.isfinite(one):
-                raise refused(path, "is not a finite number.")
+                raise refusal(path, "is not a finite number.")
         elif isinstance(one, int):
             if not LEAST <= one <= MOST and not large:
-                raise refused(path, f"is beyond 64 bits: a whole number goes from {LEAST:,} to {MOST:,}.")
+                raise refusal(path, f"is beyond 64 bits: a whole number goes from {LEAST:,} to {MOST:,}.")
         elif isinstance(one, dict | Mapping):  # a dict is told at once
             for name in one:
                 if isinstance(name, str) and not is_text(name):
@@ -75,7 +75,7 @@ def is_text(text: str) -> bool:
     return True
 
 
-def refused(path: Path, why: str) -> InvalidInput:
+def refusal(path: Path, why: str) -> InvalidInput:
     field = place(path)[:200] or "arguments"
     return InvalidInput(f"{field} {why}", hint="Send it as text if its digits matter.", field=field)
 

@@ -28,10 +28,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         if name.lower() in SYNONYMS.get(meant, ()):
             return meant
     close = difflib.get_close_matches(name, names, n=1, cutoff=CLOSE)
-    return close[0] if close else next((meant for meant in names if swapped(name, meant)), None)
+    return close[0] if close else next((meant for meant in names if has_swapped_letters(name, meant)), None)
 
 
-def swapped(name: str, meant: str) -> bool:
+def has_swapped_letters(name: str, meant: str) -> bool:
     """Whether two letters are swapped, however far apart, as in "desicion"."""
     if len(name) != len(meant) or len(name) < SWAPPED:
         return False
@@ -39,7 +39,7 @@ def swapped(name: str, meant: str) -> bool:
     return len(differing) == 2 and differing[0] == differing[1][::-1]
 
 
-def required(field: str, given: Iterable[str], known: Collection[str], *, within: str = "") -> str:
+def missing_field(field: str, given: Iterable[str], known: Collection[str], *, within: str = "") -> str:
     """A sentence saying that a field is missing and, if so, that another was given instead."""
     written = next((name for name in given if name not in known and nearest(name, known) == field), None)
     full = f"{within}.{field}" if within else field

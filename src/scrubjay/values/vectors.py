@@ -30,10 +30,10 @@ PLAIN: Knots = ((0.0, 0.0), (1.0, 1.0))
 
 def interpolate(cosine: float, knots: Knots) -> float:
     """The straight line between the two knots around `cosine`; flat before the first and after the last."""
-    return float(interpolated(np.array([cosine]), knots)[0])
+    return float(interpolate_all(np.array([cosine]), knots)[0])
 
 
-def interpolated(cosines: NDArray[np.float64], knots: Knots) -> NDArray[np.float64]:
+def interpolate_all(cosines: NDArray[np.float64], knots: Knots) -> NDArray[np.float64]:
     """The same for many at once; what is not a number stays so."""
     known, worth = zip(*knots, strict=True)
     found: NDArray[np.float64] = np.interp(cosines, known, worth)

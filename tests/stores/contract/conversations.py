@@ -36,7 +36,7 @@ class ConversationsContract:
     def test_an_unknown_conversation_has_nothing(self, store: Store) -> None:
         assert store.conversations.get("default", "c1") is None
         assert store.conversations.answer_to("default", "c1", "m1") is None
-        assert [*store.conversations.list("default", EVERYTHING), *store.conversations.transfer.spaces_of("c1")] == []
+        assert [*store.conversations.list("default", EVERYTHING), *store.conversations.spaces_of("c1")] == []
         assert [
             *store.conversations.messages("default", "c1", limit=9),
             *store.conversations.injections("default", "c1"),
@@ -88,7 +88,7 @@ class ConversationsContract:
         put_talk(store, "c1", space="work", title="at work")
         _say(store, "c1", "m1")
 
-        assert store.conversations.transfer.spaces_of("c1") == ["default", "work"]
+        assert store.conversations.spaces_of("c1") == ["default", "work"]
         assert [one.title for one in store.conversations.list("work", EVERYTHING)] == ["at work"]
         assert store.conversations.messages("work", "c1", limit=9) == []
 

@@ -205,7 +205,7 @@ class SpacesContract:
 
         assert [space.name for space in store.spaces.list()] == ["default"]
         assert not store.spaces.has("work")
-        assert store.conversations.transfer.spaces_of("c1") == []
+        assert store.conversations.spaces_of("c1") == []
         with store.writing() as tx:
             assert tx.spaces.create("work", at=later(1))
             assert not tx.spaces.create("work", at=later(1))

@@ -17,7 +17,7 @@ from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.ids import all_meant
 from scrubjay.cli.output import note, print_json, show_table, tell_same
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.engine.archive.archiving import Criteria, Terms
 from scrubjay.engine.archive.cold_storage import Place
 from scrubjay.values.memory import Category, Tier
@@ -66,7 +66,7 @@ TIERS = click.Choice([tier.value for tier in Tier])
 @click.option("--accept-folder", is_flag=True, help="Accept the archive folder as the right one, whatever it contains.")
 @click.pass_obj
 def archive(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     ids: tuple[str, ...],
@@ -115,11 +115,11 @@ def archive(
         elif ids:
             show_archived(cold.archive(ids, terms, dry_run=dry_run), session, dry_run=dry_run)
         else:
-            criteria = described(inactive, below, categories, before)
+            criteria = read_criteria(inactive, below, categories, before)
             show_archived(cold.archive_matching(criteria, terms, dry_run=dry_run), session, dry_run=dry_run)
 
 
-def accept(session: Session) -> None:
+def accept(session: CommandSession) -> None:
     """A folder that was moved, restored or abandoned is used again only when its owner says so."""
     with session.engine(meaning=False, known_space=True) as engine:
         accepted = engine.cold_storage.accept_folder()
@@ -132,7 +132,7 @@ def accept(session: Session) -> None:
     note("Archive folder accepted.", session)
 
 
-def move(session: Session, to: str) -> None:
+def move(session: CommandSession, to: str) -> None:
     """Interrupted at any point, it resumes when run again."""
     with (
         session.engine(meaning=False, known_space=True) as engine,
@@ -153,7 +153,7 @@ def move(session: Session, to: str) -> None:
         raise SystemExit(FAILED)
 
 
-def described(
+def read_criteria(
     inactive: str | None, below: float | None, categories: tuple[str, ...], before: datetime | None
 ) -> Criteria:
     idle = None if inactive is None else span(inactive)
@@ -167,14 +167,14 @@ def described(
     )
 
 
-def show_archived(done: Archived, session: Session, *, dry_run: bool) -> None:
+def show_archived(done: Archived, session: CommandSession, *, dry_run: bool) -> None:
     rows = [(one.memory, one.archive or "", f"{one.hot_bytes:,}", f"{one.packed_bytes:,}") for one in done.memories]
     show_table(done, ("memory", "archive", "bytes before", "packed"), rows, session)
     verb = "would be archived" if dry_run else "archived"
     note(f"{len(done.memories):,} {verb}, {done.saved_bytes:,} bytes less." if rows else "Nothing matches.", session)
 
 
-def show_restored(done: Restored, session: Session) -> None:
+def show_restored(done: Restored, session: CommandSession) -> None:
     if session.as_json:
         print_json(done)
         return

@@ -9,9 +9,9 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_since, read_until
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import note, print_json, print_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.callers import ActFilter
 
 
@@ -36,7 +36,9 @@ from scrubjay.values.callers import ActFilter
 @click.option("--until", callback=read_until, metavar="WHEN", help="Only until then.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="Maximum number of lines. Default: 50.")
 @click.pass_obj
-def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], limit: int, **filters: Any) -> None:
+def audit(
+    session: CommandSession, /, *, shown: str | None, spaces: tuple[str, ...], limit: int, **filters: Any
+) -> None:
     """Show who did what, newest first.
 
     Changes to memories in every space, and changes to permissions. Texts are never included. With --shown: who
@@ -49,7 +51,7 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
     with session.engine(meaning=False) as engine:
         engine.known_spaces.check(spaces)
         if wanted.memory is not None:
-            wanted = replace(wanted, memory=meant(engine, wanted.memory, session))
+            wanted = replace(wanted, memory=resolve_id(engine, wanted.memory, session))
         acts = engine.callers.audit(wanted, limit=limit)
     if session.as_json:
         print_json(list(acts))
@@ -72,9 +74,9 @@ def audit(session: Session, /, *, shown: str | None, spaces: tuple[str, ...], li
         note("No matching entries.", session)
 
 
-def show_recalls(session: Session, memory: str, limit: int) -> None:
+def show_recalls(session: CommandSession, memory: str, limit: int) -> None:
     with session.engine(meaning=False) as engine:
-        recalls = engine.shown_to(meant(engine, memory, session), limit=limit)
+        recalls = engine.shown_to(resolve_id(engine, memory, session), limit=limit)
     if session.as_json:
         print_json(list(recalls))
     elif recalls:

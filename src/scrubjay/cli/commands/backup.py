@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import counted, note, print_json, safe
+from scrubjay.cli.output import count_of, note, print_json, safe
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -23,7 +23,7 @@ from scrubjay.cli.session import Session
 )
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.pass_obj
-def backup(session: Session, file: str) -> None:
+def backup(session: CommandSession, file: str) -> None:
     """Copy the whole store, every space of it, to a new file.
 
     Servers may keep writing meanwhile: the copy contains everything that was acknowledged before it began. It is read
@@ -38,5 +38,5 @@ def backup(session: Session, file: str) -> None:
     if session.as_json:
         print_json({"file": os.path.abspath(file), "memories": checkup.memories, "bytes": size})
     else:
-        memories = counted(checkup.memories, "memory", "memories")
+        memories = count_of(checkup.memories, "memory", "memories")
         note(f"{memories} in {safe(file)} ({size / 1e6:,.1f} MB).", session)

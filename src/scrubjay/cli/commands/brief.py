@@ -6,7 +6,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import nothing, print_json, safe, tell_owed
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -18,12 +18,12 @@ from scrubjay.cli.session import Session
 )
 @click.option("--budget", type=int, default=1_500, metavar="TOKENS", help="Most tokens to print. Default: 1500.")
 @click.pass_obj
-def brief(session: Session, /, *, budget: int) -> None:
+def brief(session: CommandSession, /, *, budget: int) -> None:
     """Show what an agent should know at the start of a session.
 
     The project first, then what is personal, decisions that are open and the last checkpoint.
     """
-    with session.engine(meaning=False) as engine:
+    with session.engine(meaning=False, known_space=True) as engine:
         found = engine.brief(budget=budget)
         tell_owed(engine.take_owed(), session)
         if session.as_json:

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.commands.install import there
 from scrubjay.cli.output import note, show
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
 from scrubjay.clients.install import entry_for, entry_to_paste, find_wanted
 from scrubjay.machine.projects import project_root
@@ -28,7 +28,7 @@ from scrubjay.machine.projects import project_root
 @click.option("--user/--project", "for_user", default=True, help="For all of your projects (default), or this one.")
 @click.option("--url", metavar="ADDRESS", help="For a server that runs there, instead of one that the client starts.")
 @click.pass_obj
-def config(session: Session, client: str, for_user: bool, url: str | None) -> None:
+def config(session: CommandSession, client: str, for_user: bool, url: str | None) -> None:
     """Print what a client needs to connect, and change nothing.
 
     It is what `scrubjay install` would write into the client's file.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import meant, remember_list
+from scrubjay.cli.ids import remember_list, resolve_id
 from scrubjay.cli.output import (
     Cell,
-    counted,
+    count_of,
     elsewhere,
     note,
     nothing,
@@ -23,7 +23,7 @@ from scrubjay.cli.output import (
     show,
 )
 from scrubjay.cli.pairs import print_pair
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import Error, NotFound
 from scrubjay.values.memory import OpenConflict, Relation
 from scrubjay.values.search import MAX_LIMIT
@@ -61,7 +61,7 @@ ASKED = "r replace, b both true, s the same, Enter skip, u undo, q quit"
 @click.option("--plain", is_flag=True, help="Only list them: ask nothing at a terminal.")
 @click.pass_obj
 def conflicts(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     limit: int,
@@ -82,23 +82,27 @@ def conflicts(
         raise click.UsageError("Give one of --supersede, --keep, --same, --undo, or --group together with --as.")
     with session.engine(meaning=False, known_space=True) as engine:
         if undo:
-            old, new = engine.conflicts.reopen(old=meant(engine, undo[0], session), new=meant(engine, undo[1], session))
+            old, new = engine.conflicts.reopen(
+                old=resolve_id(engine, undo[0], session), new=resolve_id(engine, undo[1], session)
+            )
             show(
                 {"old": old.id, "new": new.id, "settled": None},
                 f"{old.id} and {new.id} are no longer settled.",
                 session,
             )
         elif group is not None and relation is not None:
-            settle_group(engine, meant(engine, group, session), Relation(relation), session)
+            settle_group(engine, resolve_id(engine, group, session), Relation(relation), session)
         elif given:
             answer = {"supersede": "r", "keep": "b", "same": "s"}[given[0]]
             first, second = pairs[given[0]] or ("", "")
-            settle_pair(engine, (meant(engine, first, session), meant(engine, second, session)), KEYS[answer], session)
+            settle_pair(
+                engine, (resolve_id(engine, first, session), resolve_id(engine, second, session)), KEYS[answer], session
+            )
         else:
             show_open(engine, engine.conflicts.list(limit=limit), session, ask=not plain)
 
 
-def settle_pair(engine: Engine, pair: tuple[str, str], relation: Relation, session: Session) -> None:
+def settle_pair(engine: Engine, pair: tuple[str, str], relation: Relation, session: CommandSession) -> None:
     if relation is Relation.SAME:
         old, new = engine.conflicts.relate(old=pair[0], new=pair[1], relation=relation)
     else:
@@ -107,7 +111,7 @@ def settle_pair(engine: Engine, pair: tuple[str, str], relation: Relation, sessi
     show({"old": old.id, "new": new.id, "settled": SETTLED[relation]}, safe(said), session)
 
 
-def settle_group(engine: Engine, new: str, relation: Relation, session: Session) -> None:
+def settle_group(engine: Engine, new: str, relation: Relation, session: CommandSession) -> None:
     """Everything that one memory may outdate."""
     found = [one for one in engine.conflicts.list(limit=MAX_LIMIT) if one.new.id == new]
     if not found:
@@ -115,10 +119,10 @@ def settle_group(engine: Engine, new: str, relation: Relation, session: Session)
     for one in found:
         engine.conflicts.relate(old=one.old.id, new=new, relation=relation)
     done = [{"old": one.old.id, "new": new, "settled": SETTLED[relation]} for one in found]
-    show(done, f"{counted(len(done), 'conflict', 'conflicts')} of {safe(new)} settled: {SETTLED[relation]}.", session)
+    show(done, f"{count_of(len(done), 'conflict', 'conflicts')} of {safe(new)} settled: {SETTLED[relation]}.", session)
 
 
-def show_open(engine: Engine, found: Sequence[OpenConflict], session: Session, *, ask: bool) -> None:
+def show_open(engine: Engine, found: Sequence[OpenConflict], session: CommandSession, *, ask: bool) -> None:
     found = sorted(found, key=lambda one: [other.new.id for other in found].index(one.new.id))  # a group together
     remember_list([memory.id for one in found for memory in (one.old, one.new)], session)
     if session.as_json:
@@ -169,7 +173,7 @@ def review(engine: Engine, found: Sequence[OpenConflict]) -> None:
             click.echo(f"{safe(answer)}: not one of the answers.")
         else:
             place += 1
-    click.echo(f"{counted(len(done), 'conflict', 'conflicts')} settled, {len(found) - len(done):,} left.")
+    click.echo(f"{count_of(len(done), 'conflict', 'conflicts')} settled, {len(found) - len(done):,} left.")
 
 
 def print_conflict(found: Sequence[OpenConflict], place: int) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import all_meant, meant
+from scrubjay.cli.ids import all_meant, resolve_id
 from scrubjay.cli.output import note, print_json, safe
-from scrubjay.cli.session import Session
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy
+from scrubjay.cli.session import CommandSession
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 
 STRATEGIES = click.Choice(["ai_synthesis", "merge_all", "keep_primary"])
 
@@ -28,7 +28,7 @@ STRATEGIES = click.Choice(["ai_synthesis", "merge_all", "keep_primary"])
 @click.option("--instructions", help="Instructions for the configured language model.")
 @click.pass_obj
 def consolidate(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     ids: tuple[str, ...],
@@ -44,10 +44,12 @@ def consolidate(
     """
     chosen = Strategy(strategy) if strategy else Strategy.KEEP_PRIMARY if into else Strategy.AI_SYNTHESIS
     with session.engine(known_space=True) as engine:
-        into = None if into is None else meant(engine, into, session)
+        into = None if into is None else resolve_id(engine, into, session)
         given = all_meant(engine, ids, session)
         done = engine.consolidation.merge(
-            Plan(ids=given, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget)
+            ConsolidationPlan(
+                ids=given, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget
+            )
         )
     if session.as_json:
         print_json(done)

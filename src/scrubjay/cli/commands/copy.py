@@ -7,9 +7,9 @@ from contextlib import closing
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import counted, note, print_json
+from scrubjay.cli.output import count_of, note, print_json
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import InvalidInput, NotFound
 from scrubjay.machine.paths import SQLITE, store_address
 from scrubjay.stores import copying
@@ -27,7 +27,7 @@ from scrubjay.wiring import copyable, open_store, sqlite_file
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.pass_obj
-def copy(session: Session, source: str, target: str) -> None:
+def copy(session: CommandSession, source: str, target: str) -> None:
     """Copy a whole store into a new one: a file or a postgresql:// address.
 
     Copies everything: memories with their vectors, earlier versions, links, feeds, credentials. First stop whatever
@@ -54,7 +54,7 @@ def copy(session: Session, source: str, target: str) -> None:
     if session.as_json:
         print_json({"copied": counts, "verified": True, "already_copied": complete})
     else:
-        memories = counted(counts["memories"], "memory", "memories")
-        vectors = counted(counts["vectors"], "vector", "vectors")
+        memories = count_of(counts["memories"], "memory", "memories")
+        vectors = count_of(counts["vectors"], "vector", "vectors")
         copied = f"Already copied: {memories} and {vectors}" if complete else f"{memories} and {vectors} copied"
         note(f"{copied}; both sides are identical.", session)

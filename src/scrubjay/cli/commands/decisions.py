@@ -10,12 +10,12 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.commands import diagrams
 from scrubjay.cli.output import note, nothing, print_json, print_table, safe, when
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.text.letters import topic_key
 from scrubjay.values.memory import LinkKind
 
 if TYPE_CHECKING:
-    from scrubjay.engine.decisions.decisions import Graph
+    from scrubjay.engine.decisions.decisions import DecisionGraph
     from scrubjay.engine.engine import Engine
 
 FORMATS = ("tree", "mermaid", "dot", "json")
@@ -36,7 +36,7 @@ FORMATS = ("tree", "mermaid", "dot", "json")
     "--limit", type=click.IntRange(1, 1000), default=200, help="Maximum number of decisions to show. Default: 200."
 )
 @click.pass_obj
-def decisions(session: Session, topic: str | None, shape: str, steps: int, limit: int) -> None:
+def decisions(session: CommandSession, topic: str | None, shape: str, steps: int, limit: int) -> None:
     """Show how decisions evolved, topic by topic.
 
     Without a topic, lists all topics; a diagram (mermaid, dot or json) then shows all decisions. For a topic, shows
@@ -55,7 +55,7 @@ def decisions(session: Session, topic: str | None, shape: str, steps: int, limit
         click.echo(diagrams.mermaid(graph) if shape == "mermaid" else diagrams.dot(graph))
 
 
-def list_topics(engine: Engine, session: Session, limit: int) -> None:
+def list_topics(engine: Engine, session: CommandSession, limit: int) -> None:
     topics = engine.decisions.topics(limit=limit)
     if not topics:
         nothing("No decisions yet.", engine, session)
@@ -65,7 +65,7 @@ def list_topics(engine: Engine, session: Session, limit: int) -> None:
     note("`scrubjay decisions TOPIC` shows how one evolved.", session)
 
 
-def print_tree(graph: Graph, topic: str) -> None:
+def print_tree(graph: DecisionGraph, topic: str) -> None:
     """The chain newest first; under each decision its reasoning, outcome and links."""
     from rich.console import Console
     from rich.text import Text

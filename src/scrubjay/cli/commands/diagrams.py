@@ -9,12 +9,12 @@ from scrubjay.cli.output import safe
 from scrubjay.values.memory import Memory
 
 if TYPE_CHECKING:
-    from scrubjay.engine.decisions.decisions import Graph
+    from scrubjay.engine.decisions.decisions import DecisionGraph
 
 LABEL = 80  # characters of a decision
 
 
-def mermaid(graph: Graph) -> str:
+def mermaid(graph: DecisionGraph) -> str:
     """A flowchart; arrows point from a decision to what it replaced or names."""
     places = _places(graph)
     lines = ["flowchart TD"]
@@ -23,15 +23,15 @@ def mermaid(graph: Graph) -> str:
     return "\n".join(lines)
 
 
-def dot(graph: Graph) -> str:
+def dot(graph: DecisionGraph) -> str:
     places = _places(graph)
     lines = ["digraph decisions {", "    rankdir=BT;", "    node [shape=box];"]
-    lines += [f'    {places[memory.id]} [label="{_escaped(_label(memory))}"];' for memory in graph.memories]
+    lines += [f'    {places[memory.id]} [label="{_escape(_label(memory))}"];' for memory in graph.memories]
     lines += [f'    {places[link.source]} -> {places[link.target]} [label="{link.kind}"];' for link in graph.links]
     return "\n".join([*lines, "}"])
 
 
-def _places(graph: Graph) -> dict[str, str]:
+def _places(graph: DecisionGraph) -> dict[str, str]:
     return {memory.id: f"d{number}" for number, memory in enumerate(graph.memories, 1)}
 
 
@@ -47,5 +47,5 @@ def _entities(text: str) -> str:
     return re.sub(r"[^\w .,:!?'/+-]", lambda found: f"#{ord(found[0])};", text)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')

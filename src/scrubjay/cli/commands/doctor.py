@@ -20,10 +20,10 @@ import click
 from scrubjay import __version__
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
-from scrubjay.cli.output import counted, note, print_json, print_table, when
+from scrubjay.cli.output import count_of, note, print_json, print_table, when
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
-from scrubjay.clients.checkup import Entry, ailments
+from scrubjay.cli.session import CommandSession
+from scrubjay.clients.checkup import ClientEntry, ailments
 from scrubjay.embedders.catalogue import ENGLISH, LANGUAGES, find
 from scrubjay.embedders.download import verify
 from scrubjay.embedders.lending import lenders_of
@@ -96,8 +96,8 @@ def doctor(ctx: click.Context, deep: bool, rebuild: bool) -> None:
 
     Changes nothing unless --rebuild is given. The exit code is 1 if there is a problem.
     """
-    session: Session = ctx.obj
-    findings = list(examined(session, deep=deep, rebuild=rebuild))
+    session: CommandSession = ctx.obj
+    findings = list(examine(session, deep=deep, rebuild=rebuild))
     problems = [finding for finding in findings if finding.state == PROBLEM]
     if session.as_json:
         print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
@@ -121,7 +121,7 @@ def summary(findings: Sequence[Finding]) -> str:
     return "No problems found."
 
 
-def examined(session: Session, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
+def examine(session: CommandSession, *, deep: bool, rebuild: bool) -> Iterator[Finding]:
     try:
         settings = session.settings()
         file = sqlite_file(settings.store) if settings.store.startswith(SQLITE) else None
@@ -210,14 +210,14 @@ def lenders(settings: Settings) -> Iterator[Finding]:
     """Who has a model loaded, and lends it to this user's other processes."""
     for one in lenders_of(settings.home):
         said = f"{one.client} (process {one.process}) lends {one.model} since {when(one.since)}"
-        askers = counted(one.askers, "asker", "askers")
+        askers = count_of(one.askers, "asker", "askers")
         yield Finding(OK, "lending", f"{said}: {askers}, {one.texts_per_second:.2f} texts a second.")
 
 
 def clients() -> Iterator[Finding]:
     """Whether the clients that know us can start us; others are not mentioned."""
     for one in ailments(project_root(Path.cwd()), __version__):
-        if isinstance(one, Entry):
+        if isinstance(one, ClientEntry):
             yield Finding(OK, one.client.name, f"Connected as {one.name} in {one.file}.")
         else:
             yield Finding(WARNING, one.client.name, one.found, one.do)
@@ -242,11 +242,11 @@ def remote_model(settings: Settings) -> Iterator[Finding]:
 # --- the store -------------------------------------------------------------------------------------------------------
 
 
-def rebuilt(session: Session) -> Iterator[Finding]:
+def rebuilt(session: CommandSession) -> Iterator[Finding]:
     note("Rebuilding words and vectors …", session)
     try:
         with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
-            engine.upkeep.rebuild(lambda what, done, total: report(done, total, title=titled(what)))
+            engine.upkeep.rebuild(lambda what, done, total: report(done, total, title=title_finding(what)))
     except Error as error:
         damaged = error.code == "storage_damaged"
         yield Finding(PROBLEM, "rebuild", error.message, error.hint or (RESCUE if damaged else f"Then: {REBUILD}"))
@@ -254,7 +254,7 @@ def rebuilt(session: Session) -> Iterator[Finding]:
         yield Finding(OK, "rebuild", "The word index and missing vectors were rebuilt.")
 
 
-def titled(what: str) -> str:
+def title_finding(what: str) -> str:
     return "Waiting for another process that makes vectors" if what == WAITING else f"Rebuilding {what}"
 
 
@@ -267,9 +267,9 @@ def store(settings: Settings, *, deep: bool) -> Iterator[Finding]:
     try:
         checkup = opened.check(deep=deep)
         yield from integrity(checkup, deep=deep)
-        yield from lost(opened)
+        yield from find_lost_changes(opened)
         yield from counts(checkup)
-        yield phrased(opened)
+        yield find_phrases(opened)
         yield from archive_place(settings, opened)
         yield from clock(opened)
         if deep:
@@ -319,14 +319,14 @@ REMEDIES = {
 }
 
 
-def lost(opened: Store) -> Iterator[Finding]:
+def find_lost_changes(opened: Store) -> Iterator[Finding]:
     """Changes that were missing when the store was next written; everything since then is intact."""
     if noticed := opened.history.fact(LOST):
         found = f"The last changes before {noticed} were lost: its -wal was deleted, or an older copy replaced it."
         yield Finding(WARNING, "changes", found, f"Restore a backup if you miss any. To dismiss this: {REBUILD}")
 
 
-def phrased(opened: Store) -> Finding:
+def find_phrases(opened: Store) -> Finding:
     """How many memories have other words to be found by."""
     total, phrased = (opened.count(Filter(phrased=one), EVERYTHING, now=utc_now()) for one in (None, True))
     do = "An agent writes them with its prompt `tidy`" if phrased < total else ""
@@ -337,7 +337,7 @@ def counts(checkup: Checkup) -> Iterator[Finding]:
     """Every memory should be found by words at once, and by meaning soon."""
     total = checkup.memories
     wordless = total - checkup.with_words
-    yield Finding(OK, "texts", f"{counted(total, 'memory', 'memories')}.")
+    yield Finding(OK, "texts", f"{count_of(total, 'memory', 'memories')}.")
     if wordless:
         yield Finding(PROBLEM, "words", f"{wordless:,} of {total:,} memories are not found by words.", REBUILD)
     else:
@@ -404,7 +404,7 @@ def folders(settings: Settings, opened: Store) -> Iterator[Finding]:
     waiting = opened.files.waiting()
     for name, store in open_registry(settings, Path.cwd()).stores().items():
         if not store.read_only and is_away(opened, name, Folder(store.path)):
-            files = counted(waiting.get(name, 0), "file waits", "files wait")
+            files = count_of(waiting.get(name, 0), "file waits", "files wait")
             do = f"Mount its disk; if it is gone for good: scrubjay folders reindex {name} --new-folder"
             yield Finding(WARNING, "folders", f"{store.path} of {name} is not there; {files} to be written.", do)
 

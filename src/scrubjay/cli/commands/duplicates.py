@@ -10,7 +10,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import elsewhere, note, nothing, on_terminal, print_json, print_table
 from scrubjay.cli.pairs import print_pair
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.search import MAX_LIMIT
 
 
@@ -25,7 +25,7 @@ from scrubjay.values.search import MAX_LIMIT
     "--limit", type=click.IntRange(1, MAX_LIMIT), default=20, help="Maximum number of pairs to show. Default: 20."
 )
 @click.pass_obj
-def duplicates(session: Session, /, *, limit: int) -> None:
+def duplicates(session: CommandSession, /, *, limit: int) -> None:
     """List memories that say the same in the same words.
 
     Spelling, case and punctuation may differ. Changes nothing: forget one of a pair, or let the newer supersede the

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import note, safe, show, tell_flags, tell_same
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import InvalidInput
 
 
@@ -21,15 +21,15 @@ from scrubjay.errors import InvalidInput
 @click.argument("id")
 @click.option("--reason", help="Reason, kept in the history.")
 @click.pass_obj
-def edit(session: Session, id: str, reason: str | None) -> None:
+def edit(session: CommandSession, id: str, reason: str | None) -> None:
     """Edit a memory's text in your editor; the earlier version stays in the history.
 
     VISUAL or EDITOR names the editor. A text that is unchanged or empty changes nothing, and one that was changed
     elsewhere meanwhile is not overwritten.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        memory = engine.get(meant(engine, id, session))
-    content = edited(memory.content)
+        memory = engine.get(resolve_id(engine, id, session))
+    content = edit_text(memory.content)
     if content.strip() in ("", memory.content.strip()):
         note("Nothing was changed.", session)
         return
@@ -45,7 +45,7 @@ def edit(session: Session, id: str, reason: str | None) -> None:
     tell_same(same, session)
 
 
-def edited(text: str) -> str:
+def edit_text(text: str) -> str:
     """What the user's editor makes of it.
 
     :raises InvalidInput: if that is not UTF-8

@@ -15,14 +15,14 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES
-from scrubjay.cli.output import counted, note, print_json, safe
+from scrubjay.cli.output import count_of, note, print_json, safe
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.engine.transfer import first_line, line_of
 from scrubjay.errors import Conflict, InvalidInput
 from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
-from scrubjay.wiring import salvaged
+from scrubjay.wiring import salvage_memories
 
 Write = Callable[[bytes], object]
 
@@ -39,7 +39,7 @@ Write = Callable[[bytes], object]
 @click.option("--replace", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--salvage", is_flag=True, help="Rescue every readable memory from a damaged store.")
 @click.pass_obj
-def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
+def export(session: CommandSession, file: str, replace: bool, salvage: bool) -> None:
     """Write every memory of a space as JSON lines.
 
     Includes outdated, expired, archived and forgotten memories and the links between them, but no earlier versions.
@@ -50,10 +50,10 @@ def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
     whatever happened to the others. Exports every space, without links and archived texts.
     """
     if salvage:
-        rescue(session, checked(file, replace))
+        rescue(session, check_target(file, replace))
         return
     counts = {"scrubjay": 0, "memory": 0, "link": 0}
-    with session.engine(meaning=False, known_space=True) as engine, destination(checked(file, replace)) as write:
+    with session.engine(meaning=False, known_space=True) as engine, destination(check_target(file, replace)) as write:
         here = engine.bound_to(only=True)
         total = here.list(Filter(states=ALL_STATES, expired=None), limit=1, counted=True).total
         with progress("Exporting", shown=not session.as_json, total=total, unit="memories") as report:
@@ -66,11 +66,11 @@ def export(session: Session, file: str, replace: bool, salvage: bool) -> None:
     if session.as_json:
         print_json({"file": os.path.abspath(file), "memories": counts["memory"], "links": counts["link"]})
     else:
-        memories, links = counted(counts["memory"], "memory", "memories"), counted(counts["link"], "link", "links")
+        memories, links = count_of(counts["memory"], "memory", "memories"), count_of(counts["link"], "link", "links")
         note(f"{memories} and {links} of space {engine.spaces[0]} in {safe(file)}.", session)
 
 
-def checked(file: str, replace: bool) -> str:
+def check_target(file: str, replace: bool) -> str:
     """:raises Conflict: if there is a file with something in it, and no one agreed to replace it"""
     path = Path(file)
     if file == "-" or replace or not path.is_file() or not path.stat().st_size:
@@ -81,11 +81,11 @@ def checked(file: str, replace: bool) -> str:
     return file
 
 
-def rescue(session: Session, file: str) -> None:
+def rescue(session: CommandSession, file: str) -> None:
     saved, changed = 0, []
     with destination(file) as write:
         write(as_line(first_line(utc_now())))
-        for found in salvaged(session.settings()):
+        for found in salvage_memories(session.settings()):
             write(as_line(line_of(found.memory)))
             saved += 1
             changed += [] if found.sound else [found.memory.id]
@@ -93,7 +93,7 @@ def rescue(session: Session, file: str) -> None:
         return
     if session.as_json:
         print_json({"file": os.path.abspath(file), "memories": saved, "changed": changed})
-    note(f"{counted(saved, 'memory', 'memories')} in {safe(file)}.", session)
+    note(f"{count_of(saved, 'memory', 'memories')} in {safe(file)}.", session)
     if changed:
         note(f"{len(changed):,} texts differ from what was stored: {', '.join(changed[:20])}", session)
 
@@ -113,7 +113,7 @@ def destination(file: str) -> Iterator[Write]:
         with path.open("wb") as stream:
             yield stream.write
     else:
-        with drafted(path) as draft:
+        with open_draft(path) as draft:
             try:
                 yield draft.write
                 draft.flush()
@@ -124,7 +124,7 @@ def destination(file: str) -> Iterator[Write]:
                 raise
 
 
-def drafted(path: Path) -> IO[bytes]:
+def open_draft(path: Path) -> IO[bytes]:
     """An open file next to the one that it will become.
 
     :raises InvalidInput: if there can be none

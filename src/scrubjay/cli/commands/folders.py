@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Family
-from scrubjay.cli.output import counted, note, print_json, print_table, show, show_note
+from scrubjay.cli.output import count_of, note, print_json, print_table, show, show_note
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import Conflict
 from scrubjay.machine.projects import STORE_FOLDER, project_root, project_space
 from scrubjay.text.letters import slug
@@ -43,7 +43,7 @@ def folders() -> None:
 
 @folders.command("list", examples="scrubjay folders list")
 @click.pass_obj
-def list_folders(session: Session) -> None:
+def list_folders(session: CommandSession) -> None:
     """List spaces and their folders."""
     with session.engine(meaning=False) as engine:
         found = engine.folders.list()
@@ -85,7 +85,7 @@ def list_folders(session: Session) -> None:
 @click.option("--description", help="What belongs there.")
 @click.option("--read-only", is_flag=True, help="Never write to the folder: its memories are changed by editing files.")
 @click.pass_obj
-def add(session: Session, name: str, folder: Path, description: str | None, read_only: bool) -> None:
+def add(session: CommandSession, name: str, folder: Path, description: str | None, read_only: bool) -> None:
     """Register an existing folder and import what is in it.
 
     Every Markdown file is a memory, with or without front matter. Nothing is written to a file until its memory is
@@ -108,7 +108,9 @@ def add(session: Session, name: str, folder: Path, description: str | None, read
 @click.option("--project", is_flag=True, help="In .scrubjay, at the root of the current project.")
 @click.option("--description", help="What belongs there.")
 @click.pass_obj
-def create(session: Session, name: str | None, folder: Path | None, project: bool, description: str | None) -> None:
+def create(
+    session: CommandSession, name: str | None, folder: Path | None, project: bool, description: str | None
+) -> None:
     """Create a space with an empty folder, here or under the home."""
     if project:
         root = project_root(Path.cwd())
@@ -130,7 +132,7 @@ def create(session: Session, name: str | None, folder: Path | None, project: boo
 @folders.command(examples="scrubjay folders remove notes")
 @click.argument("name")
 @click.pass_obj
-def remove(session: Session, name: str) -> None:
+def remove(session: CommandSession, name: str) -> None:
     """Take a space's folder off the list. Its files and memories stay, but are no longer kept in step."""
     with session.engine(meaning=False) as engine:
         engine.folders.remove(name)
@@ -150,7 +152,7 @@ def remove(session: Session, name: str) -> None:
 @click.argument("name")
 @click.option("--new-folder", is_flag=True, help="Create the folder again if it is gone for good, and write its files.")
 @click.pass_obj
-def reindex(session: Session, name: str, new_folder: bool) -> None:
+def reindex(session: CommandSession, name: str, new_folder: bool) -> None:
     """Read every file again now, and list those that cannot be read.
 
     Edits are picked up without it.
@@ -171,7 +173,7 @@ def reindex(session: Session, name: str, new_folder: bool) -> None:
 @click.argument("folder", type=FOLDER, required=False)
 @click.option("--stop", is_flag=True, help="Stop writing new memories as files; existing files stay.")
 @click.pass_obj
-def mirror(session: Session, name: str | None, folder: Path | None, stop: bool) -> None:
+def mirror(session: CommandSession, name: str | None, folder: Path | None, stop: bool) -> None:
     """Write every memory of a space as a file from now on, whoever stores it; without a NAME, of this repository's.
 
     Links between memories are wiki links, so Obsidian shows them.
@@ -190,11 +192,11 @@ def mirror(session: Session, name: str | None, folder: Path | None, stop: bool) 
         done = engine.folders.mirror(name, folder, progress=report)
         place = next(one.path for one in engine.folders.list() if one.name == name)
     if not session.as_json:
-        note(f"{counted(done.written, 'file', 'files')} written to {place}; new memories follow.", session)
+        note(f"{count_of(done.written, 'file', 'files')} written to {place}; new memories follow.", session)
     tell(session, name, done)
 
 
-def tell(session: Session, name: str, done: Indexed) -> None:
+def tell(session: CommandSession, name: str, done: Indexed) -> None:
     """What reading a folder changed, and which files were skipped."""
     if session.as_json:
         print_json({"store": name, **plain(done)})

@@ -8,12 +8,14 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
-from scrubjay.cli.filters import chosen, filter_options
+from scrubjay.cli.filters import filter_options, read_filter
 from scrubjay.cli.ids import all_meant, remember_list
-from scrubjay.cli.output import confirmed, counted, note, print_json, print_listed, safe, show, tell_same, when
-from scrubjay.cli.session import Session
+from scrubjay.cli.output import confirm, count_of, note, print_json, print_listed, safe, show, tell_same, when
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Memory
+
+BULK = ("bulk_", "deed_")  # how ids of bulk operations begin, those of earlier versions too
 
 
 @click.command(
@@ -23,7 +25,7 @@ from scrubjay.values.memory import Memory
     scrubjay forget --undo mem_4x1k9c0d2m7q
     scrubjay forget --hard --yes mem_4x1k9c0d2m7q mem_8w3b5n6p1r2t
     scrubjay forget --client evil-agent --since 7d --preview
-    scrubjay forget --undo deed_7g2h4j6k8m0n
+    scrubjay forget --undo bulk_7g2h4j6k8m0n
     """,
 )
 @click.argument("ids", nargs=-1, metavar="[ID...]")
@@ -54,14 +56,14 @@ def forget(
     Instead of ids, filters select many at once, such as everything that one program stored: --preview shows them, and
     a single --undo restores them all.
     """
-    session: Session = ctx.obj
+    session: CommandSession = ctx.obj
     if any(filters.values()):
         if ids or hard or undo:
             raise click.UsageError("Give either ids or filters; --hard and --undo work with ids only.")
         return forget_many(ctx, filters, preview=preview, reason=reason, yes=yes)
     if not ids:
         raise click.UsageError("Give ids, or filters such as --client.")
-    if undo and ids[0].startswith("deed_"):
+    if undo and ids[0].startswith(BULK):
         return undo_bulk(session, ids[0])
     if undo and hard:
         raise click.UsageError("--undo and --hard cannot be combined.")
@@ -89,8 +91,8 @@ def forget(
 
 def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, reason: str | None, yes: bool) -> None:
     """Everything that the filters match, as one bulk operation, after confirmation."""
-    session: Session = ctx.obj
-    which = chosen(**filters)
+    session: CommandSession = ctx.obj
+    which = read_filter(**filters)
     with session.engine(meaning=False, known_space=True) as engine:
         named = engine.bulk.preview(which)
         if preview:
@@ -99,7 +101,7 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
             remember_list([one.id for one in named.memories], session)
             rows = [(one.id, one.created_at, one.provenance.client, one.text) for one in named.memories]
             print_listed(("id", "stored", "came from", "memory"), rows)
-            return note(f"{counted(named.total, 'memory', 'memories')}.", session)
+            return note(f"{count_of(named.total, 'memory', 'memories')}.", session)
         if not yes and not confirm_forgetting(named.total):
             note("Nothing was forgotten.", session)
             ctx.exit(FAILED)
@@ -107,28 +109,28 @@ def forget_many(ctx: click.Context, filters: dict[str, Any], *, preview: bool, r
     if session.as_json:
         print_json({"deed": done.deed, "forgotten": done.count})
     else:
-        forgotten = counted(done.count, "memory", "memories")
+        forgotten = count_of(done.count, "memory", "memories")
         click.echo(f"{forgotten} forgotten. To undo within thirty days: scrubjay forget --undo {done.deed}")
 
 
-def undo_bulk(session: Session, deed: str) -> None:
+def undo_bulk(session: CommandSession, deed: str) -> None:
     with session.engine(meaning=False, known_space=True) as engine:
         done = engine.bulk.undo(deed)
         count = done.count
         while done.left:
             done = engine.bulk.undo(deed)
             count += done.count
-    show({"deed": deed, "recovered": count}, f"{counted(count, 'memory', 'memories')} restored.", session)
+    show({"deed": deed, "recovered": count}, f"{count_of(count, 'memory', 'memories')} restored.", session)
 
 
 def confirm_forgetting(count: int) -> bool:
-    question = f"Forget {counted(count, 'memory', 'memories')}?"
-    return confirmed(question, otherwise="Not a terminal: check with --preview, then pass --yes to confirm.")
+    question = f"Forget {count_of(count, 'memory', 'memories')}?"
+    return confirm(question, otherwise="Not a terminal: check with --preview, then pass --yes to confirm.")
 
 
 def confirm_erasing(ids: tuple[str, ...]) -> bool:
-    question = f"Erase {counted(len(ids), 'memory', 'memories')} for good?"
-    return confirmed(question, otherwise="--hard cannot be undone. Not a terminal: pass --yes to confirm.")
+    question = f"Erase {count_of(len(ids), 'memory', 'memories')} for good?"
+    return confirm(question, otherwise="--hard cannot be undone. Not a terminal: pass --yes to confirm.")
 
 
 def sentence(memory: Memory, *, hard: bool, undo: bool) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import Cell, print_json, print_table, safe, tell_same
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.memory import FormerPhrases, Memory, Version
 
 TOLD = (
@@ -29,13 +29,13 @@ NAMES = ("supersedes", "superseded_by")  # of other memories
 @click.argument("id")
 @click.option("--restore", type=click.IntRange(1), metavar="VERSION", help="Make this version the current one again.")
 @click.pass_obj
-def history(session: Session, id: str, restore: int | None) -> None:
+def history(session: CommandSession, id: str, restore: int | None) -> None:
     """Show a memory's earlier versions, or restore one.
 
     Newest first. Restoring loses nothing: the current version joins the history.
     """
     with session.engine(meaning=restore is not None, known_space=True) as engine:
-        named = meant(engine, id, session)
+        named = resolve_id(engine, id, session)
         memory = engine.get(named, deleted=True) if restore is None else engine.restore_version(named, restore)
         former, phrases = engine.history(memory.id), engine.former_phrases(memory.id)
         same = {} if restore is None else engine.conflicts.same_as(memory.id)
@@ -57,7 +57,7 @@ def rows(memory: Memory, former: Sequence[Version]) -> Iterator[tuple[Cell, ...]
         yield (
             str(state.version),
             state.updated_at,
-            "stored" if before is None else ", ".join(changed(before.memory, state)),
+            "stored" if before is None else ", ".join(changed_fields(before.memory, state)),
             state.context.user_id if before is None else before.replaced_by,
             (before.reason or "") if before else "",
             state.text,
@@ -68,7 +68,7 @@ def row_of(one: FormerPhrases) -> tuple[Cell, ...]:
     return (one.replaced_at, one.replaced_by, one.reason or "", "; ".join(one.also) or "none")
 
 
-def changed(before: Memory, after: Memory) -> list[str]:
+def changed_fields(before: Memory, after: Memory) -> list[str]:
     """The fields that differ; of those that name another memory, which one."""
     names = [name for name in TOLD if getattr(before, name) != getattr(after, name)]
     return [f"{name} {other}" if name in NAMES and (other := getattr(after, name)) else name for name in names]

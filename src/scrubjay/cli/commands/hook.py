@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.commands.mcp import Elsewhere, run_again
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -22,6 +22,6 @@ from scrubjay.cli.session import Session
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def hook(session: Session, arguments: tuple[str, ...]) -> None:
+def hook(session: CommandSession, arguments: tuple[str, ...]) -> None:
     """What a client's hooks run; it answers in time, or not at all."""
     run_again("hook", session, arguments)

@@ -9,7 +9,7 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import note, print_json, print_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.hooks.log import read
 
 
@@ -21,7 +21,7 @@ def hooks() -> None:
 @hooks.command(examples="scrubjay hooks log --limit 100")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, help="Maximum number of lines. Default: 50.")
 @click.pass_obj
-def log(session: Session, limit: int) -> None:
+def log(session: CommandSession, limit: int) -> None:
     """Show when a hook ran, for which prompt, and what it gave: memories, tokens, milliseconds.
 
     The way says how: a server was asked, words were looked up, nothing was found, or it was too late.

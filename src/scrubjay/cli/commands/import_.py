@@ -13,9 +13,9 @@ import click
 
 from scrubjay.cli import foreign
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import counted, note, print_json, told_of_a_new_space
+from scrubjay.cli.output import count_of, note, print_json, told_of_a_new_space
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.engine.store.embedding import embed_query
 from scrubjay.errors import Error, InvalidInput
 
@@ -47,7 +47,7 @@ NOTHING = {"type": "scrubjay", "format": 1}  # a line without effect, so that li
     help="Embed each text before it is stored, or leave that to a running server: many times faster.",
 )
 @click.pass_obj
-def import_(session: Session, file: str, from_line: int, embed: str) -> None:
+def import_(session: CommandSession, file: str, from_line: int, embed: str) -> None:
     """Import JSON lines: an export, or your own list.
 
     Each line is an object with at least "content". A line is imported once, so an import can simply be repeated: what
@@ -65,7 +65,7 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
         report(reader.bytes_read, None, done)
 
     try:
-        with session.engine(meaning=now) as engine, opened(file) as stream, told_of_a_new_space(engine, session):
+        with session.engine(meaning=now) as engine, open_lines(file) as stream, told_of_a_new_space(engine, session):
             reader = Lines(stream, from_line)
             with progress(
                 "Importing",
@@ -92,16 +92,16 @@ def import_(session: Session, file: str, from_line: int, embed: str) -> None:
     if session.as_json:
         print_json(as_json(result, elsewhere) | ({"lines_in_file": reader.number} if beyond else {}))
         return
-    click.echo(told(result, elsewhere))
+    click.echo(describe_import(result, elsewhere))
     if beyond:
-        note(f"The file has only {counted(reader.number, 'line', 'lines')}.", session)
+        note(f"The file has only {count_of(reader.number, 'line', 'lines')}.", session)
     if result.stored and not now:
         note(
             "Found by words now, and by meaning once a server, or `scrubjay doctor --rebuild`, has embedded them.",
             session,
         )
     elif missing:
-        which = counted(result.without_vectors, "memory has", "memories have")
+        which = count_of(result.without_vectors, "memory has", "memories have")
         words = "it is" if result.without_vectors == 1 else "they are"
         note(f"{which} no vectors yet: {words} found by words only. {missing}", session)
 
@@ -117,11 +117,11 @@ def as_json(result: Imported, elsewhere: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def told(result: Imported, elsewhere: Sequence[str]) -> str:
+def describe_import(result: Imported, elsewhere: Sequence[str]) -> str:
     where = f"in the space{'s' * (len(elsewhere) > 1)} {', '.join(elsewhere)}" if elsewhere else "there"
-    already = f"; {counted(result.already_here, 'was', 'were')} already {where}" if result.already_here else ""
-    left_out = f"; {counted(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
-    memories, links = counted(result.stored, "memory", "memories"), counted(result.links, "link", "links")
+    already = f"; {count_of(result.already_here, 'was', 'were')} already {where}" if result.already_here else ""
+    left_out = f"; {count_of(result.links_left_out, 'link', 'links')} skipped" if result.links_left_out else ""
+    memories, links = count_of(result.stored, "memory", "memories"), count_of(result.links, "link", "links")
     return f"{memories} and {links} imported{already}{left_out}."
 
 
@@ -138,7 +138,7 @@ def resume_hint(done: int, hint: str | None) -> str:
 
 
 @contextmanager
-def opened(file: str) -> Iterator[IO[bytes]]:
+def open_lines(file: str) -> Iterator[IO[bytes]]:
     if file == "-":
         yield sys.stdin.buffer
     else:
@@ -170,13 +170,13 @@ class Lines:
             self.bytes_read += len(line)
             if len(line) > LONGEST_LINE:
                 raise InvalidInput(f"Line {number} is longer than any memory can be.", line=number)
-            given = parsed(line, number) if line.strip() and number >= self._from_line else NOTHING
+            given = parse_line(line, number) if line.strip() and number >= self._from_line else NOTHING
             known = given.get("id") if isinstance(given, dict) and len(self.ids) < LOOKED_UP else None
             self.ids += [known] if isinstance(known, str) else []
             yield given
 
 
-def parsed(line: bytes, number: int) -> Mapping[str, Any]:
+def parse_line(line: bytes, number: int) -> Mapping[str, Any]:
     try:
         value: Mapping[str, Any] = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:

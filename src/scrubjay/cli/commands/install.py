@@ -13,7 +13,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.clients.catalogue import CLIENTS, KEY, PROJECT, USER
 from scrubjay.clients.install import find_wanted, plan_install, plan_removal, rules_files
 from scrubjay.clients.launch import home_arguments, left_behind
@@ -25,8 +25,8 @@ from scrubjay.machine.projects import project_root
 
 if TYPE_CHECKING:
     from scrubjay.clients.catalogue import Client
-    from scrubjay.clients.files import Change
-    from scrubjay.clients.install import Wanted
+    from scrubjay.clients.files import FileEdit
+    from scrubjay.clients.install import WantedParts
 
 
 @click.command(
@@ -70,7 +70,7 @@ def install(  # noqa: PLR0917 - click passes options by name
     itself is written nowhere. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf,
     opencode, cline.
     """
-    session: Session = ctx.obj
+    session: CommandSession = ctx.obj
     scope = USER if for_user else PROJECT
     if url and hooks:
         raise click.UsageError("Hooks look at a memory on this machine. Leave out --url or --hooks.")
@@ -82,7 +82,7 @@ def install(  # noqa: PLR0917 - click passes options by name
         found = [client for client in CLIENTS.values() if client.is_on_this_machine() and scope in client.scopes]
         if not found:
             raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
-        wanted = found if every or yes else chosen(found, unasked=dry_run or remove)
+        wanted = found if every or yes else choose_clients(found, unasked=dry_run or remove)
     if asks and hooks is None:
         hooks = also_hooks(wanted)
     for client in wanted:
@@ -117,7 +117,7 @@ def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def chosen(found: list[Client], *, unasked: bool) -> list[Client]:
+def choose_clients(found: list[Client], *, unasked: bool) -> list[Client]:
     """The clients of this machine that the user names; without a terminal all of them, if nothing is connected."""
     names = [client.name for client in found]
     if not has_terminal():
@@ -149,7 +149,7 @@ def also_hooks(clients: list[Client]) -> bool:
 
 def connect(
     client: Client,
-    session: Session,
+    session: CommandSession,
     *,
     scope: str,
     hooks: bool,
@@ -174,33 +174,33 @@ def connect(
         for change in changes:
             if not session.as_json:
                 click.echo(change.diff(), nl=False)
-        told(client, changes, "would change", session)
+        tell_changes(client, changes, "would change", session)
         return summary(client, want, changes)
     copies = [change.make() for change in changes]
-    told(client, changes, "changed", session)
+    tell_changes(client, changes, "changed", session)
     for copy in filter(None, copies):
         note(f"  What the file was before is in {copy}.", session)
     result = summary(client, want, changes)
     if not remove and not want.url:
-        result |= tried(want, session)
+        result |= try_connection(want, session)
         if hooks and client.hooks is not None and client.hooks.trusted:
             note(f"  {client.hooks.trusted}", session)
     restart(client, changes, session)
     return result
 
 
-def summary(client: Client, want: Wanted, changes: list[Change]) -> dict[str, Any]:
+def summary(client: Client, want: WantedParts, changes: list[FileEdit]) -> dict[str, Any]:
     files = [str(change.file) for change in changes if change.needed]
     how = {"url": want.url} if want.url else {"command": [want.command, *want.arguments]}
     return {"client": client.name, "scope": want.scope, "changed": files, **how}
 
 
-def told(client: Client, changes: list[Change], what: str, session: Session) -> None:
+def tell_changes(client: Client, changes: list[FileEdit], what: str, session: CommandSession) -> None:
     files = ", ".join(str(change.file) for change in changes if change.needed)
     note(f"{client.title}: {what} {files}" if files else f"{client.title}: nothing to change.", session)
 
 
-def there(url: str, session: Session) -> dict[str, Any]:
+def there(url: str, session: CommandSession) -> dict[str, Any]:
     """The server that runs at an address, as a client finds it.
 
     :raises EndpointUnreachable: if there is none
@@ -215,7 +215,7 @@ def there(url: str, session: Session) -> dict[str, Any]:
     return {"url": url, "keyed": keyed}
 
 
-def tried(want: Wanted, session: Session) -> dict[str, Any]:
+def try_connection(want: WantedParts, session: CommandSession) -> dict[str, Any]:
     """Connect as the client will, and say what it saw."""
     if want.scope == PROJECT and shutil.which(want.command) is None:
         note(f"  It starts `{want.command}`, which is not on this machine's search path yet.", session)
@@ -228,12 +228,12 @@ def tried(want: Wanted, session: Session) -> dict[str, Any]:
     return {"server": seen.server, "tools": list(seen.tools)}
 
 
-def restart(client: Client, changes: list[Change], session: Session) -> None:
+def restart(client: Client, changes: list[FileEdit], session: CommandSession) -> None:
     if changes and is_running(client):
         note(f"  {client.title} is running: restart it.", session)
 
 
-def warn(session: Session) -> None:
+def warn(session: CommandSession) -> None:
     """Settings that only this shell has."""
     if names := left_behind(os.environ):
         home = session.settings().home

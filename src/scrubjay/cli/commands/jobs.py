@@ -9,7 +9,7 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import Cell, note, print_facts, print_json, show_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.store import Job, JobStatus
 
 
@@ -33,7 +33,7 @@ def jobs() -> None:
 @click.option("--unfinished", is_flag=True, help="Only waiting or running jobs.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number to show.")
 @click.pass_obj
-def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
+def list_jobs(session: CommandSession, unfinished: bool, limit: int) -> None:
     """List jobs, newest first; finished ones are kept for a week."""
     with session.engine(meaning=False) as engine:
         found = engine.jobs.list(unfinished=unfinished, limit=limit)
@@ -46,7 +46,7 @@ def list_jobs(session: Session, unfinished: bool, limit: int) -> None:
 @jobs.command(examples="scrubjay jobs show job_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
-def show(session: Session, id: str) -> None:
+def show(session: CommandSession, id: str) -> None:
     """Show a job's progress and result."""
     with session.engine(meaning=False) as engine:
         print_job(engine.jobs.get(id), session)
@@ -55,7 +55,7 @@ def show(session: Session, id: str) -> None:
 @jobs.command(examples="scrubjay jobs cancel job_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
-def cancel(session: Session, id: str) -> None:
+def cancel(session: CommandSession, id: str) -> None:
     """Stop a job; what it has already done stays."""
     with session.engine(meaning=False) as engine:
         job = engine.jobs.cancel(id)
@@ -67,13 +67,13 @@ def cancel(session: Session, id: str) -> None:
 @jobs.command(examples="scrubjay jobs run job_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
-def run(session: Session, id: str) -> None:
+def run(session: CommandSession, id: str) -> None:
     """Run a waiting job now, without a server."""
     with session.engine() as engine:
         print_job(engine.jobs.run(id), session)
 
 
-def print_job(job: Job, session: Session) -> None:
+def print_job(job: Job, session: CommandSession) -> None:
     if session.as_json:
         print_json(job)
         return

@@ -9,8 +9,8 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.durations import read_ahead
-from scrubjay.cli.output import confirmed, note, print_json, show_table, when
-from scrubjay.cli.session import Session
+from scrubjay.cli.output import confirm, note, print_json, show_table, when
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.callers import Credential, CredentialKind, Role
 from scrubjay.values.codec import plain
 from scrubjay.values.times import utc_now
@@ -71,7 +71,7 @@ def keys() -> None:
     help="A key for programs, a password for the page, or a subject of your token issuer. Default: key.",
 )
 @click.pass_obj
-def create(session: Session, /, *, kind: str, role: str, spaces: tuple[str, ...], **fields: Any) -> None:
+def create(session: CommandSession, /, *, kind: str, role: str, spaces: tuple[str, ...], **fields: Any) -> None:
     """Create a credential; a key is shown only once.
 
     An owner can do everything in its spaces, a member writes as itself, a reader reads what is shared. Without --in it
@@ -87,7 +87,7 @@ def create(session: Session, /, *, kind: str, role: str, spaces: tuple[str, ...]
 
 @keys.command("list", examples="scrubjay keys list")
 @click.pass_obj
-def list_keys(session: Session) -> None:
+def list_keys(session: CommandSession) -> None:
     """List credentials, never their secrets."""
     with session.engine(meaning=False) as engine:
         found = engine.callers.credentials()
@@ -111,7 +111,7 @@ def list_keys(session: Session) -> None:
 @click.argument("id")
 @click.option("--reason", help="Reason, kept in the audit log.")
 @click.pass_obj
-def revoke(session: Session, id: str, reason: str | None) -> None:
+def revoke(session: CommandSession, id: str, reason: str | None) -> None:
     """Revoke a credential immediately, with every session it opened."""
     with session.engine(meaning=False) as engine:
         done = engine.callers.revoke(id, reason=reason)
@@ -127,14 +127,14 @@ def revoke(session: Session, id: str, reason: str | None) -> None:
 @keys.command("open", examples="scrubjay keys open")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
-def open_door(session: Session, *, yes: bool) -> None:
+def open_door(session: CommandSession, *, yes: bool) -> None:
     """Stop requiring keys, after all of them were revoked or have expired.
 
     Anyone who can reach the server then acts as its owner, as before the first key: every program on this machine, and
     everyone behind a proxy on it. Creating another key locks the server again.
     """
     with session.engine(meaning=False) as engine:
-        if engine.callers.locked() and not engine.callers.in_use() and not yes and not agreed():
+        if engine.callers.locked() and not engine.callers.in_use() and not yes and not ask_agreement():
             note("Nothing changed.", session)
             return
         opened = engine.callers.open_door()
@@ -146,8 +146,8 @@ def open_door(session: Session, *, yes: bool) -> None:
         note("Keys were not required.", session)
 
 
-def agreed() -> bool:
-    return confirmed(
+def ask_agreement() -> bool:
+    return confirm(
         "Let anyone who can reach the server act as its owner?",
         otherwise="This lets anyone who can reach the server act as its owner. Pass --yes to confirm.",
     )
@@ -156,14 +156,14 @@ def agreed() -> bool:
 @keys.command(examples="scrubjay keys rotate key_4x1k9c0d2m7q")
 @click.argument("id")
 @click.pass_obj
-def rotate(session: Session, id: str) -> None:
+def rotate(session: CommandSession, id: str) -> None:
     """Replace a key's secret, shown only once; the old one stops working immediately."""
     with session.engine(meaning=False) as engine:
         issued = engine.callers.rotate(id)
     show_issued(issued, session)
 
 
-def show_issued(issued: Issued, session: Session) -> None:
+def show_issued(issued: Issued, session: CommandSession) -> None:
     credential = issued.credential
     if session.as_json:
         print_json({**plain(credential), "secret": issued.secret})

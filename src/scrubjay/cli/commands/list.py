@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
+from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter
 from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.cli.states import state_of
 from scrubjay.values.memory import AT_HAND, Memory, State
 from scrubjay.values.search import MAX_LIMIT, Order
@@ -45,7 +45,7 @@ ORDERS = {
 @filter_options
 @click.pass_obj
 def list_(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     limit: int,
@@ -62,13 +62,13 @@ def list_(
     named = {State.SUPERSEDED} if superseded else set()
     named |= {State.DELETED} if deleted else set()
     if all_states:
-        which = chosen(**filters, states=ALL_STATES, expired=None)
+        which = read_filter(**filters, states=ALL_STATES, expired=None)
     elif expired:
-        which = chosen(**filters, states=frozenset(named or AT_HAND), expired=True)
+        which = read_filter(**filters, states=frozenset(named or AT_HAND), expired=True)
     elif named:
-        which = chosen(**filters, states=frozenset(named), expired=None)
+        which = read_filter(**filters, states=frozenset(named), expired=None)
     else:
-        which = chosen(**filters)
+        which = read_filter(**filters)
     with session.engine(meaning=False, known_space=True) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         remember_list([memory.id for memory in page], session)

@@ -12,7 +12,7 @@ import sys
 import click
 
 from scrubjay.cli.command import Choosy
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 class Elsewhere(Choosy, click.Command):
@@ -25,18 +25,17 @@ class Elsewhere(Choosy, click.Command):
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     examples="""
-    claude mcp add scrubjay -- scrubjay mcp
-    claude mcp add scrubjay -- scrubjay mcp --space auto
+    claude mcp add scrubjay -- scrubjay mcp --dialect scrubjay --space auto
     """,
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def mcp(session: Session, arguments: tuple[str, ...]) -> None:
+def mcp(session: CommandSession, arguments: tuple[str, ...]) -> None:
     """Run an MCP server on standard input and output; your client starts this."""
     run_again("mcp", session, arguments)
 
 
-def run_again(name: str, session: Session, arguments: tuple[str, ...]) -> None:
+def run_again(name: str, session: CommandSession, arguments: tuple[str, ...]) -> None:
     """Start the program again with the options where they belong."""
     given = {"--home": session.home, "--space": session.space}
     flags = [word for flag, value in given.items() if value for word in (flag, value)]

@@ -11,7 +11,7 @@ from scrubjay.cli.command import Family
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.output import note, print_json, print_table, show_table
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.embedders.catalogue import CATALOGUE, find
 from scrubjay.embedders.download import pull as fetch
 from scrubjay.embedders.download import verify
@@ -63,7 +63,7 @@ def model() -> None:
 )
 @click.option("--quiet", is_flag=True, help="Print nothing unless it fails.")
 @click.pass_obj
-def pull(session: Session, source: Path | None, quiet: bool) -> None:
+def pull(session: CommandSession, source: Path | None, quiet: bool) -> None:
     """Download the configured model and the one for other languages.
 
     Verifies their hashes. Does nothing if they are already installed.
@@ -91,7 +91,7 @@ def further_of(settings: Settings) -> list[str]:
     return [one.embedder.name for one in further_models(settings)]
 
 
-def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: Session) -> Path:
+def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: CommandSession) -> Path:
     # The model's file is nearly the whole download; the small vocabulary file would only make the bar jump.
     with progress(f"Fetching {chosen.name}", shown=not (quiet or session.as_json), in_bytes=True) as report:
         place = fetch(
@@ -107,7 +107,7 @@ def _pull(chosen: Model, source: Path | None, *, quiet: bool, session: Session) 
 
 @model.command("list", examples="scrubjay model list")
 @click.pass_obj
-def list_models(session: Session) -> None:
+def list_models(session: CommandSession) -> None:
     """List the known models, and which are installed."""
     settings = session.settings()
     models = list(CATALOGUE.values())
@@ -135,7 +135,7 @@ def list_models(session: Session) -> None:
 @click.pass_context
 def check(ctx: click.Context) -> None:
     """Compare the configured model's files with their hashes; exit code 1 if they do not match."""
-    session: Session = ctx.obj
+    session: CommandSession = ctx.obj
     settings = session.settings()
     name, wrong = settings.embedder, []
     if name not in WITHOUT_FILES:
@@ -153,7 +153,7 @@ def check(ctx: click.Context) -> None:
 
 @model.command(examples="scrubjay model status")
 @click.pass_obj
-def status(session: Session) -> None:
+def status(session: CommandSession) -> None:
     """List the processes that have a model loaded and lend it to your others.
 
     Whoever first needs a model loads it and lends it; none is started for that. Askers and texts are those of the last

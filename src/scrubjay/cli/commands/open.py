@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import note, show
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import NotFound
 from scrubjay.lazy import json
 
@@ -30,7 +30,7 @@ SECONDS = 10.0
 @click.argument("id", required=False)
 @click.option("--print", "only_print", is_flag=True, help="Print the address, and open nothing.")
 @click.pass_obj
-def open_(session: Session, id: str | None, only_print: bool) -> None:
+def open_(session: CommandSession, id: str | None, only_print: bool) -> None:
     """Open the page in your browser, at a memory if you name one.
 
     The page belongs to a running server: `scrubjay serve`.
@@ -43,7 +43,7 @@ def open_(session: Session, id: str | None, only_print: bool) -> None:
     place = ""
     if id is not None:
         with session.engine(meaning=False, known_space=True) as engine:
-            place = f"#/memories/{engine.get(meant(engine, id, session)).id}"
+            place = f"#/memories/{engine.get(resolve_id(engine, id, session)).id}"
     address = f"{root}/{place}"
     show({"address": address}, address, session)
     if not only_print and click.launch(address):

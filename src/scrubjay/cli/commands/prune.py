@@ -6,7 +6,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, show_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.memory import AT_HAND
 from scrubjay.values.search import Filter
 
@@ -20,7 +20,7 @@ from scrubjay.values.search import Filter
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.pass_obj
-def prune(session: Session, dry_run: bool) -> None:
+def prune(session: CommandSession, dry_run: bool) -> None:
     """Forget expired memories.
 
     Only those of the current space, or of the one that --space names. They are already hidden; pruned ones can be

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import counted, note, print_json
+from scrubjay.cli.output import count_of, note, print_json
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -19,7 +19,7 @@ from scrubjay.cli.session import Session
     """,
 )
 @click.pass_obj
-def reembed(session: Session) -> None:
+def reembed(session: CommandSession) -> None:
     """Rebuild every vector with the configured model.
 
     Until it is done, memories are found by words only; they can be stored, changed and forgotten meanwhile. If it is
@@ -45,6 +45,6 @@ def reembed(session: Session) -> None:
     if not result.memories and not result.failed:
         note("All vectors are already from this model.", session)
     else:
-        note(f"{counted(result.memories, 'memory has', 'memories have')} new vectors.", session)
+        note(f"{count_of(result.memories, 'memory has', 'memories have')} new vectors.", session)
         if result.failed:
             note(f"{result.failed:,} could not be embedded: scrubjay doctor", session)

@@ -10,7 +10,7 @@ from scrubjay import wiring
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, print_json, safe
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -25,7 +25,7 @@ from scrubjay.cli.session import Session
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--replace", is_flag=True, help="Replace the current memory, which is moved aside and kept.")
 @click.pass_obj
-def restore(session: Session, file: str, replace: bool) -> None:
+def restore(session: CommandSession, file: str, replace: bool) -> None:
     """Restore the store from a backup.
 
     The backup is read in full first; a damaged one is refused and nothing changes. Stop every server before you

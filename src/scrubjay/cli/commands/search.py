@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.filters import ALL_STATES, chosen, filter_options
+from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter
 from scrubjay.cli.ids import remember_list
 from scrubjay.cli.output import (
     LONG,
     Cell,
     Marked,
-    counted,
+    count_of,
     elsewhere,
     note,
     nothing,
@@ -27,7 +27,7 @@ from scrubjay.cli.output import (
     when,
 )
 from scrubjay.cli.progress import waiting
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.cli.states import state_of
 from scrubjay.text.stems import stems
 from scrubjay.text.words import query_words
@@ -53,7 +53,7 @@ from scrubjay.values.search import MAX_LIMIT, Hit, Query, Verdict
 @filter_options
 @click.pass_obj
 def search(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     query: str,
@@ -68,7 +68,11 @@ def search(
 
     The score says how well a memory matches, from 0 to 1, and is comparable between queries.
     """
-    which = chosen(**filters, states=ALL_STATES - {State.DELETED}, expired=None) if all_states else chosen(**filters)
+    which = (
+        read_filter(**filters, states=ALL_STATES - {State.DELETED}, expired=None)
+        if all_states
+        else read_filter(**filters)
+    )
     with session.engine(meaning=not words, known_space=True) as engine:
         asked = Query(text=query, also=also, limit=limit, filter=which, words_only=words, explain=explain)
         with waiting("Searching"):
@@ -84,7 +88,7 @@ def search(
         elif found.hits and found.verdict is Verdict.WEAK:
             note("Perhaps none of these is an answer.", session)
         if found.uncompared:
-            some = counted(len(found.uncompared), "memory", "memories")
+            some = count_of(len(found.uncompared), "memory", "memories")
             note(f"Not compared yet: {some}; `scrubjay conflicts` says later what they may outdate.", session)
         tell_owed(engine.take_owed(), session)
         remember_list([hit.memory.id for hit in found], session)
@@ -105,7 +109,7 @@ def row(hit: Hit, query: str, newer: str | None) -> tuple[Cell, ...]:
     return (
         f"{hit.score:.2f}",
         memory.id,
-        marked(memory.shown_text, query),
+        mark_words(memory.shown_text, query),
         ", ".join(memory.tags),
         memory.created_at,
         state_of(memory, newer),
@@ -113,7 +117,7 @@ def row(hit: Hit, query: str, newer: str | None) -> tuple[Cell, ...]:
     )
 
 
-def marked(text: str, query: str) -> Cell:
+def mark_words(text: str, query: str) -> Cell:
     """The text with the words of the query marked, in whatever form it has them."""
     shown = safe(text)
     if not on_terminal():
@@ -123,11 +127,11 @@ def marked(text: str, query: str) -> Cell:
     there = {found[0] for found in re.finditer(r"\w+", shown[:LONG])}
     forms = {word for word, stem in stems(there).items() if stem in wanted.values()}
     forms |= {word for word in wanted if not word.isascii()}  # scripts without spaces: part of a longer run
-    spans = [found.span() for word in forms for found in re.finditer(bounded(word), shown[:LONG])]
+    spans = [found.span() for word in forms for found in re.finditer(bound_text(word), shown[:LONG])]
     return Marked(shown, spans)
 
 
-def bounded(word: str) -> str:
+def bound_text(word: str) -> str:
     return rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.dialects.table import DIALECTS
 from scrubjay.servers.http.processes import count_of, keep_workers, read_worker
 
@@ -26,7 +26,7 @@ from scrubjay.servers.http.processes import count_of, keep_workers, read_worker
 @click.option("--worker", is_flag=True, hidden=True)
 @click.pass_obj
 def serve(
-    session: Session, /, *, host: str | None, port: int | None, only: bool, workers: str | None, worker: bool
+    session: CommandSession, /, *, host: str | None, port: int | None, only: bool, workers: str | None, worker: bool
 ) -> None:
     """Serve the memory over HTTP.
 

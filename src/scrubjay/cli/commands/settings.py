@@ -9,7 +9,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import show_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.machine.outgoing import without_password
 from scrubjay.settings import Settings, environment_name, read_config
 
@@ -22,7 +22,7 @@ from scrubjay.settings import Settings, environment_name, read_config
     """,
 )
 @click.pass_obj
-def settings(session: Session) -> None:
+def settings(session: CommandSession) -> None:
     """Show every setting, its value and where it comes from.
 
     A flag wins over the environment (SCRUBJAY_HOME …), which wins over config.toml in the home, which wins over the

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import Cell, print_facts, print_json, safe
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.cli.states import state_of
 from scrubjay.errors import NotFound
 from scrubjay.values.memory import Link, LinkKind, Memory
@@ -31,33 +31,33 @@ FORGOTTEN = "If it was forgotten: `scrubjay list --deleted` shows it, `scrubjay 
 )
 @click.argument("id")
 @click.pass_obj
-def show(session: Session, id: str) -> None:
+def show(session: CommandSession, id: str) -> None:
     """Show everything about a memory.
 
     Includes its links and the chain of memories that replaced each other, oldest first.
     """
     with session.engine(meaning=False, known_space=True) as engine:
         try:
-            memory = engine.get(meant(engine, id, session))
+            memory = engine.get(resolve_id(engine, id, session))
         except NotFound as error:
             raise NotFound(error.message, hint=FORGOTTEN) from None
         links = engine.links(memory.id)
-        chain = list(replaced(engine, memory))
+        chain = list(walk_replacements(engine, memory))
         ends = {end for link in links for end in (link.source, link.target)} - {memory.id}
-        titles = {other.id: other.title for other in known(engine, ends)} | {one.id: one.title for one in chain}
+        titles = {other.id: other.title for other in read_existing(engine, ends)} | {one.id: one.title for one in chain}
     if session.as_json:
         chained = [one.id for one in chain] if len(chain) > 1 else []
         print_json({"memory": memory, "links": links, "chain": chained})
         return
     click.echo(safe(memory.shown_text, lines=True) + "\n")
-    others = [("link", described(link, memory, titles)) for link in links if link.kind is not LinkKind.SUPERSEDES]
+    others = [("link", describe_link(link, memory, titles)) for link in links if link.kind is not LinkKind.SUPERSEDES]
     for place, one in enumerate(chain if len(chain) > 1 else (), 1):
         here = " (this one)" if one.id == memory.id else ""
         others.append(("chain", f"{place}. {one.id}  {one.title}{here}"))
     print_facts([*facts(memory), *others])
 
 
-def replaced(engine: Engine, memory: Memory) -> Iterator[Memory]:
+def walk_replacements(engine: Engine, memory: Memory) -> Iterator[Memory]:
     """The memory, what it replaced and what replaced it, oldest first."""
     older: list[Memory] = []
     newer: list[Memory] = []
@@ -66,13 +66,13 @@ def replaced(engine: Engine, memory: Memory) -> Iterator[Memory]:
         step: Memory | None = memory
         while step is not None and (next_id := getattr(step, names)) is not None and next_id not in met:
             met.add(next_id)
-            step = next(known(engine, {next_id}), None)
+            step = next(read_existing(engine, {next_id}), None)
             if step is not None:
                 found.append(step)
     yield from (*reversed(older), memory, *newer)
 
 
-def known(engine: Engine, ids: set[str]) -> Iterator[Memory]:
+def read_existing(engine: Engine, ids: set[str]) -> Iterator[Memory]:
     """Those that still exist."""
     for one in sorted(ids):
         try:
@@ -117,7 +117,7 @@ def facts(memory: Memory) -> Iterator[tuple[str, Cell]]:
     return ((name, value) for name, value in given.items() if value)
 
 
-def described(link: Link, memory: Memory, titles: dict[str, str]) -> str:
+def describe_link(link: Link, memory: Memory, titles: dict[str, str]) -> str:
     """A link as a sentence; an arrow shows which way it points."""
     other = link.target if link.source == memory.id else link.source
     arrow = "->" if link.source == memory.id else "<-"

@@ -6,7 +6,7 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import note, print_json, show_note, show_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.group(
@@ -29,7 +29,7 @@ def spaces() -> None:
 
 @spaces.command("list", examples="scrubjay spaces list")
 @click.pass_obj
-def list_spaces(session: Session) -> None:
+def list_spaces(session: CommandSession) -> None:
     """List spaces and how many memories each has."""
     with session.engine(meaning=False) as engine:
         found = engine.known_spaces.list()
@@ -41,7 +41,7 @@ def list_spaces(session: Session) -> None:
 @click.argument("name")
 @click.option("--description", help="What belongs there.")
 @click.pass_obj
-def create(session: Session, name: str, description: str | None) -> None:
+def create(session: CommandSession, name: str, description: str | None) -> None:
     """Create a space; an existing one does not change.
 
     Storing a memory in a space also creates it.
@@ -58,7 +58,7 @@ def create(session: Session, name: str, description: str | None) -> None:
 
 @spaces.command(examples="scrubjay spaces grants")
 @click.pass_obj
-def grants(session: Session) -> None:
+def grants(session: CommandSession) -> None:
     """List who can access which space over HTTP."""
     with session.engine(meaning=False) as engine:
         found = engine.callers.grants()
@@ -70,7 +70,7 @@ def grants(session: Session) -> None:
 @click.argument("name")
 @click.argument("user")
 @click.pass_obj
-def grant(session: Session, name: str, user: str) -> None:
+def grant(session: CommandSession, name: str, user: str) -> None:
     """Give a user access to a space over HTTP; * means every space.
 
     The role of the user's key says what it may do there. Keys created for named spaces stay limited to those.
@@ -84,7 +84,7 @@ def grant(session: Session, name: str, user: str) -> None:
 @click.argument("name")
 @click.argument("user")
 @click.pass_obj
-def revoke(session: Session, name: str, user: str) -> None:
+def revoke(session: CommandSession, name: str, user: str) -> None:
     """Revoke a grant: none of the user's keys can access the space any more."""
     with session.engine(meaning=False) as engine:
         engine.callers.withdraw(name, user)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import Cell, counted, nothing, print_facts, print_json
-from scrubjay.cli.session import Session
+from scrubjay.cli.output import Cell, count_of, nothing, print_facts, print_json
+from scrubjay.cli.session import CommandSession
 from scrubjay.engine.statistics import StatsQuery, StatsScope
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ BARS = 20  # columns of the longest bar
 )
 @click.option("--everywhere", is_flag=True, help="Count every space, even if --only is set.")
 @click.pass_obj
-def stats(session: Session, everywhere: bool) -> None:
+def stats(session: CommandSession, everywhere: bool) -> None:
     """Show how many memories there are, of which kinds, and how they are used.
 
     docs/reference/statistics.md explains each number.
@@ -54,10 +54,10 @@ def facts(found: Statistics) -> Iterator[tuple[str, Cell]]:
     yield "size", f"{size.total_bytes / 1e3:,.0f} kB, of which vectors {size.embeddings_bytes / 1e3:,.0f} kB"
     yield (
         "found",
-        f"{counted(used.total_recalls, 'time', 'times')}, {used.unique_memories_accessed:,} memories",
+        f"{count_of(used.total_recalls, 'time', 'times')}, {used.unique_memories_accessed:,} memories",
     )
     if used.most_accessed_memory_id is not None:
-        yield "most found", f"{used.most_accessed_memory_id} ({counted(used.most_accessed_count, 'time', 'times')})"
+        yield "most found", f"{used.most_accessed_memory_id} ({count_of(used.most_accessed_count, 'time', 'times')})"
     yield "health", f"{found.health_score.overall:.0%}"
     largest = max(found.current.categories.values(), default=1)
     for category, number in found.current.categories.items():

@@ -11,7 +11,7 @@ from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
 from scrubjay.cli.output import note, show, tell_flags, tell_owed, told_of_a_new_space
 from scrubjay.cli.progress import waiting
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.cli.texts import given_text
 from scrubjay.values.memory import Memory, Stored
 
@@ -48,7 +48,7 @@ from scrubjay.values.memory import Memory, Stored
 @click.option("--user", "user_id", metavar="NAME", help="Whose memory it is. Default: yours.")
 @click.option("--conversation", "conversation_id", metavar="ID", help="The conversation it comes from.")
 @click.pass_obj
-def store(session: Session, /, *, text: str, **fields: Any) -> None:
+def store(session: CommandSession, /, *, text: str, **fields: Any) -> None:
     """Store a memory.
 
     Prints its id. Earlier memories that it may outdate are listed on standard error, with the command that marks them
@@ -65,7 +65,7 @@ def store(session: Session, /, *, text: str, **fields: Any) -> None:
     tell_owed(owed, session)
 
 
-def advise(stored: Stored, session: Session) -> None:
+def advise(stored: Stored, session: CommandSession) -> None:
     def titled(memory: Memory) -> str:
         where = f" (from space {memory.space})" if memory.space != stored.memory.space else ""
         return f"{memory.title}{where}"

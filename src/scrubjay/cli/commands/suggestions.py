@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import note, show_note, show_table, when
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -23,7 +23,7 @@ from scrubjay.cli.session import Session
 @click.option("--accept", multiple=True, metavar="ID", help="Store it as a memory; repeat for several.")
 @click.option("--drop", multiple=True, metavar="ID", help="Drop it; repeat for several.")
 @click.pass_obj
-def suggestions(session: Session, accept: tuple[str, ...], drop: tuple[str, ...]) -> None:
+def suggestions(session: CommandSession, accept: tuple[str, ...], drop: tuple[str, ...]) -> None:
     """List what hooks suggest to remember; accept or drop it.
 
     Sentences in which you said remember, always, never or decided, and what a session did. They are kept on this

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import safe, show
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -19,11 +19,13 @@ from scrubjay.cli.session import Session
 @click.argument("old")
 @click.argument("new")
 @click.pass_obj
-def supersede(session: Session, old: str, new: str) -> None:
+def supersede(session: CommandSession, old: str, new: str) -> None:
     """Mark a memory as outdated by a newer one.
 
     Both are kept; searches show only NEW. Forgetting NEW makes OLD current again.
     """
     with session.engine(meaning=False, known_space=True) as engine:
-        outdated, successor = engine.supersede(old=meant(engine, old, session), new=meant(engine, new, session))
+        outdated, successor = engine.supersede(
+            old=resolve_id(engine, old, session), new=resolve_id(engine, new, session)
+        )
     show({"old": outdated, "new": successor}, f"{safe(outdated.id)} is outdated by {safe(successor.id)}.", session)

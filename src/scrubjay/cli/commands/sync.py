@@ -12,7 +12,7 @@ import click
 
 from scrubjay.cli.command import Family
 from scrubjay.cli.output import Cell, note, print_json, show, show_note, show_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.dialects.native.store import conflict_body, endpoint_body
 from scrubjay.engine.sync.run import Resolution, SyncRequest, SyncType
 from scrubjay.machine.outgoing import without_password
@@ -55,7 +55,7 @@ def sync() -> None:
 @click.argument("url", metavar="FILE")
 @click.option("--only", "spaces", multiple=True, metavar="SPACE", help="Sync only this space; repeat for several.")
 @click.pass_obj
-def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
+def add(session: CommandSession, name: str, url: str, spaces: tuple[str, ...]) -> None:
     """Add a store to sync with: another file (created if its folder exists), a database, or another scrubjay server.
 
     A store that began as a copy of this one is recognised and gets its own identity. The key of another server is
@@ -68,7 +68,7 @@ def add(session: Session, name: str, url: str, spaces: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def kept_key(session: Session, name: str, url: str) -> Iterator[None]:
+def kept_key(session: CommandSession, name: str, url: str) -> Iterator[None]:
     """Ask for another server's key, unless the settings have it; a key that does not work is not kept."""
     keys = open_sync_keys(session.settings())
     if not url.startswith(("http://", "https://")) or keys.named(name):
@@ -93,7 +93,7 @@ def asked_key(name: str) -> str:
 
 @sync.command("list", examples="scrubjay sync list")
 @click.pass_obj
-def list_endpoints(session: Session) -> None:
+def list_endpoints(session: CommandSession) -> None:
     """List the stores to sync with."""
     with session.engine(meaning=False) as engine:
         found = engine.sync.endpoints()
@@ -110,7 +110,7 @@ def list_endpoints(session: Session) -> None:
 @sync.command(examples="scrubjay sync remove drive")
 @click.argument("name")
 @click.pass_obj
-def remove(session: Session, name: str) -> None:
+def remove(session: CommandSession, name: str) -> None:
     """Remove a store to sync with; its memories stay on both sides."""
     with session.engine(meaning=False) as engine:
         former = [one.url for one in engine.sync.endpoints() if one.name == name]
@@ -141,7 +141,7 @@ def remove(session: Session, name: str) -> None:
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only show what would happen.")
 @click.pass_obj
-def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool) -> None:
+def run(session: CommandSession, name: str, kind: str, on_conflict: str, dry_run: bool) -> None:
     """Sync with a store, in both directions unless --type says otherwise.
 
     When both sides changed a memory, the newer change wins by default; the other is kept in the record that `sync
@@ -161,7 +161,7 @@ def run(session: Session, name: str, kind: str, on_conflict: str, dry_run: bool)
 )
 @click.option("--settled", is_flag=True, help="Show resolved conflicts and what was kept.")
 @click.pass_obj
-def conflicts(session: Session, settled: bool) -> None:
+def conflicts(session: CommandSession, settled: bool) -> None:
     """List unresolved conflicts: memories that were changed on both sides."""
     with session.engine(meaning=False) as engine:
         found = engine.sync.conflicts(settled=settled)
@@ -169,7 +169,9 @@ def conflicts(session: Session, settled: bool) -> None:
         (str(one.number), one.memory, one.endpoint, text_of(one.ours), text_of(one.theirs), one.outcome or "")
         for one in found
     ]
-    show_table([shown(one) for one in found], ("number", "memory", "endpoint", "ours", "theirs", "kept"), rows, session)
+    show_table(
+        [show_endpoint(one) for one in found], ("number", "memory", "endpoint", "ours", "theirs", "kept"), rows, session
+    )
     if not found:
         note("No conflicts.", session)
 
@@ -183,7 +185,7 @@ def conflicts(session: Session, settled: bool) -> None:
 @click.argument("number", type=int)
 @click.option("--keep", type=click.Choice(KEPT), required=True, help="Which version to keep.")
 @click.pass_obj
-def resolve(session: Session, number: int, keep: str) -> None:
+def resolve(session: CommandSession, number: int, keep: str) -> None:
     """Resolve a conflict. The next sync passes it on to the other side."""
     with session.engine() as engine:
         memory = engine.sync.resolve(number, keep)
@@ -192,7 +194,7 @@ def resolve(session: Session, number: int, keep: str) -> None:
 
 @sync.command("mend-clock", examples="scrubjay sync mend-clock")
 @click.pass_obj
-def mend_clock(session: Session) -> None:
+def mend_clock(session: CommandSession) -> None:
     """Reset the store's clock after a wrong one has moved it ahead: another store's, or this machine's own.
 
     Until then, other stores refuse to sync with it. The order of changes is kept. Run it for every store with wrong
@@ -216,7 +218,7 @@ def row_of(endpoint: Endpoint) -> tuple[Cell, ...]:
     return (endpoint.name, without_password(endpoint.url), spaces, endpoint.synced_at)
 
 
-def shown(conflict: SyncConflict) -> dict[str, Any]:
+def show_endpoint(conflict: SyncConflict) -> dict[str, Any]:
     return conflict_body(conflict)
 
 

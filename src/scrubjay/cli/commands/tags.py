@@ -6,7 +6,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import nothing, print_json, print_table
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.values.search import MAX_LIMIT
 
 
@@ -21,7 +21,7 @@ from scrubjay.values.search import MAX_LIMIT
 @click.option("--found", is_flag=True, help="Include tags that were found in texts.")
 @click.option("--limit", type=click.IntRange(1, MAX_LIMIT), default=100, help="Maximum number to show. Default: 100.")
 @click.pass_obj
-def tags(session: Session, found: bool, limit: int) -> None:
+def tags(session: CommandSession, found: bool, limit: int) -> None:
     """List tags, the most frequent first."""
     with session.engine(meaning=False, known_space=True) as engine:
         counts = list(engine.tags(found=found, limit=limit))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import counted, note, print_json, print_table, safe
+from scrubjay.cli.output import count_of, note, print_json, print_table, safe
 from scrubjay.cli.progress import progress
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 
 
 @click.command(
@@ -21,7 +21,7 @@ from scrubjay.cli.session import Session
 @click.option("--preview", is_flag=True, help="Show what the model writes for the newest twenty; change nothing.")
 @click.option("--background", is_flag=True, help="Let a running server do it; prints the job's id.")
 @click.pass_obj
-def tidy(session: Session, *, preview: bool, background: bool) -> None:
+def tidy(session: CommandSession, *, preview: bool, background: bool) -> None:
     """Let a language model write phrases to find memories by.
 
     The configured model (synthesis_url) writes them for memories that have none. `undo` takes them back one by one.
@@ -45,4 +45,4 @@ def tidy(session: Session, *, preview: bool, background: bool) -> None:
             if session.as_json:
                 print_json({"memories": done})
             else:
-                note(f"{counted(done, 'memory has', 'memories have')} phrases now.", session)
+                note(f"{count_of(done, 'memory has', 'memories have')} phrases now.", session)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.commands.forget import undo_bulk
-from scrubjay.cli.ids import meant
-from scrubjay.cli.output import clipped, note, safe, show, tell_same
-from scrubjay.cli.session import Session
+from scrubjay.cli.commands.forget import BULK, undo_bulk
+from scrubjay.cli.ids import resolve_id
+from scrubjay.cli.output import clip_text, note, safe, show, tell_same
+from scrubjay.cli.session import CommandSession
 from scrubjay.errors import NotFound
 from scrubjay.values.callers import ActFilter
 from scrubjay.values.memory import Undone
@@ -20,12 +20,12 @@ from scrubjay.values.memory import Undone
     scrubjay undo
     scrubjay undo mem_4x1k9c0d2m7q
     scrubjay undo @1
-    scrubjay undo deed_7g2h4j6k8m0n
+    scrubjay undo bulk_7g2h4j6k8m0n
     """,
 )
 @click.argument("id", required=False)
 @click.pass_obj
-def undo(session: Session, id: str | None) -> None:
+def undo(session: CommandSession, id: str | None) -> None:
     """Take back the last change to a memory.
 
     That it was forgotten, outdated by another, settled with another as both true, or updated; its history loses
@@ -38,21 +38,21 @@ def undo(session: Session, id: str | None) -> None:
     """
     if id is None:
         return undo_last(session)
-    if id.startswith("deed_"):
+    if id.startswith(BULK):
         return undo_bulk(session, id)
     undo_change(session, id)
 
 
-def undo_change(session: Session, id: str) -> None:
+def undo_change(session: CommandSession, id: str) -> None:
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
-        done = engine.curation.undo(meant(engine, id, session))
+        done = engine.curation.undo(resolve_id(engine, id, session))
         same = engine.conflicts.same_as(done.memory.id)
     value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
     show(value, safe(sentence(done)), session)
     tell_same(same, session)
 
 
-def undo_last(session: Session) -> None:
+def undo_last(session: CommandSession) -> None:
     """What this user did last, through whichever program."""
     with session.engine(known_space=True) as engine:
         acts = engine.callers.audit(ActFilter(user=engine.caller.user), limit=100)
@@ -63,7 +63,7 @@ def undo_last(session: Session) -> None:
             memory = engine.forget(last.memory).memory
             value = {"memory": memory, "undone": "stored", "other": None, "changed": []}
             show(value, f"{memory.id} is forgotten.", session)
-            return note(f"It said: {clipped(memory.content)}", session)
+            return note(f"It said: {clip_text(memory.content)}", session)
         deed = engine.records.history.last_bulk_operation(last.user)
         one_of_many = deed is not None and deed.action == last.action and last.memory in deed.memories
     if deed is not None and one_of_many and deed.at >= last.at:

@@ -9,9 +9,9 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.ids import meant
+from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import safe, show, tell_flags, tell_same
-from scrubjay.cli.session import Session
+from scrubjay.cli.session import CommandSession
 from scrubjay.cli.texts import given_text
 from scrubjay.engine.store.intake import TagChange
 
@@ -45,7 +45,7 @@ from scrubjay.engine.store.intake import TagChange
 @click.option("--reason", help="Reason, kept in the history.")
 @click.pass_obj
 def update(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     id: str,
@@ -80,7 +80,7 @@ def update(
 
     retag = TagChange(add=tags, remove=untags) if tags or untags else None
     with session.engine(meaning="content" in fields or "also" in fields, known_space=True) as engine:
-        memory = engine.revise(meant(engine, id, session), tag_change=retag, reason=reason, **fields).memory
+        memory = engine.revise(resolve_id(engine, id, session), tag_change=retag, reason=reason, **fields).memory
         same = engine.conflicts.same_as(memory.id) if content is not None else {}
     show(memory, f"{safe(memory.id)} is now at version {memory.version}.", session)
     tell_flags(memory, session)

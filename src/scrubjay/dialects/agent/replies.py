@@ -219,7 +219,8 @@ def recall_reply(
         opening += " The nearest, not an answer:"
     weaker = len(hits.answers) - len(worth) if not everything else 0
     if weaker > 0:
-        opening += f" {weaker} weaker hits are left out; all=true lists them."
+        left_out = "1 weaker hit is" if weaker == 1 else f"{weaker} weaker hits are"
+        opening += f" {left_out} left out; all=true lists them."
     listing.left_out = len(worth) - len(told) if answered else 0
     body = {"verdict": str(hits.verdict), "memories": told, **present(degraded=hits.degraded)}
     return listing.reply(opening, body, more="ask again with a larger budget or limit, or with filters.")

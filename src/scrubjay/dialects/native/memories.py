@@ -17,8 +17,8 @@ from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reaso
 from scrubjay.dialects.schemas import fields_of, fill_value, shape, to_json
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.lifecycle.bulk import CHANGEABLE, Done
-from scrubjay.engine.lifecycle.curation import Node
+from scrubjay.engine.lifecycle.bulk import CHANGEABLE, BulkDone
+from scrubjay.engine.lifecycle.curation import GraphNode
 from scrubjay.engine.store.intake import CHANGEABLE as ONE_CHANGEABLE
 from scrubjay.engine.store.intake import TagChange
 from scrubjay.values import memory as values
@@ -130,7 +130,8 @@ def search(
     asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
     hits = engine.search(asked)
     doubts = engine.conflicts.doubts([hit.memory for hit in hits])
-    worth = [hit.memory.id for hit in hits.worth_reading(doubts)]
+    few = 10 if hits.verdict is Verdict.WEAK else 3  # a person sees at a glance what a model would have to read
+    worth = [hit.memory.id for hit in hits.worth_reading(doubts, few)]
     found = {name: to_json(getattr(hits, name)) for name in ("hits", "verdict", "total")}
     return {**found, "worth": worth, "doubts": doubts} | present(degraded=hits.degraded)
 
@@ -214,7 +215,7 @@ def list_links(engine: Engine, id: Id) -> Any:
     return engine.links(id)
 
 
-NETWORK = object_schema({"nodes": shape(list[Node]), "links": shape(list[Link])})
+NETWORK = object_schema({"nodes": shape(list[GraphNode]), "links": shape(list[Link])})
 
 
 @reads("GET /memories/{id}/graph", "Get a memory's surroundings", {"memories": list[Memory], "links": list[Link]})
@@ -311,7 +312,7 @@ def preview_bulk(engine: Engine, *, limit: Limit = 20, filter: Filter) -> Any:
     return named.total, named.memories
 
 
-@revises("POST /bulk/forget", "Forget many", Done, destructive=True)
+@revises("POST /bulk/forget", "Forget many", BulkDone, destructive=True)
 def bulk_forget(
     engine: Engine, *, reason: Reason = None, deed: Annotated[str | None, OPERATION] = None, filter: Filter
 ) -> Any:
@@ -320,7 +321,7 @@ def bulk_forget(
     return engine.bulk.forget(filter, reason=reason, operation=deed)
 
 
-@revises("POST /bulk/update", "Update many", Done, takes=object_schema(UPDATE, required=("filter",)))
+@revises("POST /bulk/update", "Update many", BulkDone, takes=object_schema(UPDATE, required=("filter",)))
 def bulk_update(engine: Engine, args: Body) -> Any:
     """Update the same fields of all memories that a filter matches; each keeps its earlier version in its history."""
     tags = TagChange(add=tuple(args.get("add_tags", ())), remove=tuple(args.get("remove_tags", ())))
@@ -329,7 +330,7 @@ def bulk_update(engine: Engine, args: Body) -> Any:
     return engine.bulk.update(named, **changes)
 
 
-@writes("POST /bulk/undo", "Undo a bulk forget", Done)
+@writes("POST /bulk/undo", "Undo a bulk forget", BulkDone)
 def undo_bulk(engine: Engine, deed: Annotated[str, OPERATION]) -> Any:
     """Restore what a bulk operation forgot. While `left` is not 0, call again."""
     return engine.bulk.undo(deed)

@@ -13,7 +13,7 @@ from scrubjay.dialects.native import rows
 from scrubjay.dialects.schemas import full_shape
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync import wire
-from scrubjay.engine.sync.merge import Policy, Winner
+from scrubjay.engine.sync.merge import Winner, WinnerPolicy
 from scrubjay.engine.sync.peer import SyncBatch
 from scrubjay.engine.sync.run import STRETCH, Resolution
 from scrubjay.stores.promises.sync import MAX_CLOCK, Erased, Heard, Replica, Stamp
@@ -130,14 +130,14 @@ def sync_take(
     engine: Engine,
     *,
     parcel: Annotated[Any, PARCEL],
-    policy: Annotated[Any, {"enum": [str(one) for one in Policy]}],
+    policy: Annotated[Any, {"enum": [str(one) for one in WinnerPolicy]}],
     named: Annotated[Any, {"enum": [str(one) for one in Resolution]}],
     sender: Annotated[str, text(minLength=1, maxLength=64, pattern="^[A-Za-z0-9._-]+$")],
     dry_run: bool = False,
 ) -> Any:
     """Merge these memories into this store; where both sides changed one, the policy decides."""
     batch = wire.read(parcel)
-    taken = engine.sync.host.take(batch, policy=Policy(policy), named=named, sender=sender, dry_run=dry_run)
+    taken = engine.sync.host.take(batch, policy=WinnerPolicy(policy), named=named, sender=sender, dry_run=dry_run)
     return plain(list(taken))
 
 

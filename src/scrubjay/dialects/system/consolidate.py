@@ -17,7 +17,7 @@ from scrubjay.dialects.system.memories import (
     system,
     takes,
 )
-from scrubjay.engine.lifecycle.consolidation import Plan, Strategy, Writer
+from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy, Writer
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -59,7 +59,7 @@ def consolidate_memories(engine: Engine, args: Body) -> Body:
     """Merge related or duplicate memories into a single, coherent memory with preserved provenance."""
     preserve = args.get("preserve_metadata", {})
     done = engine.consolidation.merge(
-        Plan(
+        ConsolidationPlan(
             ids=tuple(args["memory_ids"]),
             strategy=Strategy(args["consolidation_strategy"]),
             primary=args.get("primary_memory_id"),

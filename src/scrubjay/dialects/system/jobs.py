@@ -68,9 +68,9 @@ def result_of(job: Job) -> Body:
     """What the same work would return if done directly."""
     assert job.result is not None
     if job.kind == "restore" and "memories" in job.result:  # earlier versions kept only the count
-        return archive.show_restored(codec.built(Restored, job.result))
+        return archive.show_restored(codec.build_value(Restored, job.result))
     if job.kind == run.KIND:
-        return sync.show_status(codec.built(run.Synced, job.result))
+        return sync.show_status(codec.build_value(run.Synced, job.result))
     return dict(job.result)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.archive.marks import tier_of
-from scrubjay.engine.archive.packing import Kept, read_archive
+from scrubjay.engine.archive.packing import ArchivedText, read_archive
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.store import intake
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
@@ -97,7 +97,7 @@ class Archives:
         with self._engine.records.writing() as tx:
             tx.archives.announce_objects(names, due=self._engine.now() + UNCLAIMED)
 
-    def _read_kept(self, id: str, archive: Archive) -> Kept:
+    def _read_kept(self, id: str, archive: Archive) -> ArchivedText:
         """What an archive holds, for those who hold no memory: it may be moved to another place meanwhile."""
         try:
             return self._unpack(archive)
@@ -107,7 +107,7 @@ class Archives:
                 raise
             return self._unpack(now)
 
-    def _unpack(self, archive: Archive) -> Kept:
+    def _unpack(self, archive: Archive) -> ArchivedText:
         return read_archive(archive, None if archive.object is None else self._engine.parts.objects())
 
     def _record(self, tx: Transaction, kind: str, prefix: str, result: Mapping[str, Any]) -> Job:

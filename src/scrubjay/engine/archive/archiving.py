@@ -18,7 +18,7 @@ from time import perf_counter
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
 from scrubjay.engine.archive.archives import BATCH, Archives, check_count, spent_ms
-from scrubjay.engine.archive.packing import Kept, pack
+from scrubjay.engine.archive.packing import ArchivedText, pack
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
@@ -191,7 +191,7 @@ class Archiving(Archives):
             replaced_by=engine.caller.user,
             reason=terms.reason,
         )
-        kept = Kept(memory=memory, versions=(present, *engine.records.history.versions(memory.id)))
+        kept = ArchivedText(memory=memory, versions=(present, *engine.records.history.versions(memory.id)))
         data = pack(kept, terms.tier)
         name = f"arch_{random_suffix()}"
         archive = Archive(

@@ -30,14 +30,14 @@ MAX_BYTES = 1_000_000_000  # unpacked; what claims more is damaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class ArchivedText:
     """Everything of a memory that leaves the hot tables, and enough besides to read it without a store."""
 
     memory: Memory
     versions: tuple[Version, ...] = ()
 
 
-def pack(kept: Kept, tier: Tier) -> bytes:
+def pack(kept: ArchivedText, tier: Tier) -> bytes:
     zstd = _zstd()
     text = json.dumps(codec.plain(kept), ensure_ascii=False, separators=(",", ":")).encode()
     if tier is Tier.COLD:
@@ -45,7 +45,7 @@ def pack(kept: Kept, tier: Tier) -> bytes:
     return HEADER + bytes(zstd.compress(text, LEVELS[tier]))
 
 
-def unpack(data: bytes, *, checksum: bytes) -> Kept:
+def unpack(data: bytes, *, checksum: bytes) -> ArchivedText:
     """:raises ArchiveDamaged: if it is not what was packed"""
     zstd = _zstd()
     if sha256(data).digest() != checksum:
@@ -58,12 +58,12 @@ def unpack(data: bytes, *, checksum: bytes) -> Kept:
         text = reader.decompress(frame, MAX_BYTES).decode()
         if not reader.eof:
             raise ValueError("The frame is cut off, or holds more than any archive may")
-        return codec.read(Kept, text)
+        return codec.read(ArchivedText, text)
     except (zstd.ZstdError, EOFError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise ArchiveDamaged("This scrubjay cannot read the archived copy.") from error
 
 
-def read_archive(archive: Archive, objects: Objects | None) -> Kept:
+def read_archive(archive: Archive, objects: Objects | None) -> ArchivedText:
     """What an archive holds, be it in the store or in a place for objects.
 
     :raises ArchiveUnavailable: if there is no such place, or it cannot be reached
@@ -78,7 +78,7 @@ def read_archive(archive: Archive, objects: Objects | None) -> Kept:
     # What was packed by an earlier program may have been published with traces of what it said before.
     memory, *former = publishing.clean_versions([kept.memory, *(one.memory for one in kept.versions)])
     versions = tuple(replace(one, memory=state) for one, state in zip(kept.versions, former, strict=True))
-    return Kept(memory=memory, versions=versions)
+    return ArchivedText(memory=memory, versions=versions)
 
 
 def _zstd() -> Any:

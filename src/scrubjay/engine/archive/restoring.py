@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
 from scrubjay.engine.archive.archives import Archives, check_count, spent_ms
-from scrubjay.engine.archive.packing import Kept
+from scrubjay.engine.archive.packing import ArchivedText
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import embedding
@@ -130,7 +130,7 @@ class Restoring(Archives):
     def _restore(self, held: Engine, ids: Sequence[str], mode: Mode, *, embed: bool, reason: str | None) -> Restored:
         engine = self._engine
         archives = engine.records.archives.get(ids)
-        work: list[tuple[str, Kept | None, TextVectors | None, float]] = []
+        work: list[tuple[str, ArchivedText | None, TextVectors | None, float]] = []
         damaged: list[LeftAway] = []
         for number, name in enumerate(ids):
             begun = perf_counter()
@@ -177,7 +177,7 @@ class Restoring(Archives):
         self.remove_due_objects()
         return result
 
-    def _text(self, id: str, kept: Kept | None, mode: Mode, *, embed: bool) -> TextVectors | None:
+    def _text(self, id: str, kept: ArchivedText | None, mode: Mode, *, embed: bool) -> TextVectors | None:
         """New vectors for a text that comes back; None if it has kept its own, or stays away."""
         if kept is None or mode is Mode.METADATA_ONLY or self._engine.records.vectors([id]):
             return None
@@ -195,7 +195,14 @@ def restored_by(job: Job, mode: Mode, ids: Sequence[str]) -> Restored:
 
 
 def bring_back(
-    held: Engine, tx: Transaction, id: str, *, kept: Kept | None, text: TextVectors | None, mode: Mode, why: str | None
+    held: Engine,
+    tx: Transaction,
+    id: str,
+    *,
+    kept: ArchivedText | None,
+    text: TextVectors | None,
+    mode: Mode,
+    why: str | None,
 ) -> None:
     """Write one restored memory, with its archived part and new vectors."""
     ledger = held.ledger

@@ -52,7 +52,7 @@ def features(old: Text, new: Text, *, cosine: float, behind: float, kinds: Kinds
     return seen
 
 
-class Network(NamedTuple):
+class ConflictNetwork(NamedTuple):
     """A layer of a few bent sums of all features, and their sum: two features may count otherwise together."""
 
     features: Callable[[Mapping[str, float]], tuple[float, ...]]
@@ -62,12 +62,12 @@ class Network(NamedTuple):
     bias: float
 
 
-def network_of(inner: Mapping[str, Sequence[float]], middle: Any, outer: Any, bias: float) -> Network:
-    return Network(itemgetter(*inner), np.array(list(inner.values())), np.array(middle), np.array(outer), bias)
+def network_of(inner: Mapping[str, Sequence[float]], middle: Any, outer: Any, bias: float) -> ConflictNetwork:
+    return ConflictNetwork(itemgetter(*inner), np.array(list(inner.values())), np.array(middle), np.array(outer), bias)
 
 
 @cache
-def network() -> Network:
+def network() -> ConflictNetwork:
     return network_of(INNER, MIDDLE, OUTER, BIAS)
 
 

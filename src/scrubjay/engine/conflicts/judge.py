@@ -31,7 +31,7 @@ from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.text.denials import affirms_what_is_denied, denies_just_that
+from scrubjay.text.denials import affirms_denied_thing, denies_just_that
 from scrubjay.text.languages import is_english
 from scrubjay.text.reading import READ, read
 from scrubjay.text.tokens import TALKING, words_of
@@ -115,7 +115,7 @@ class Judge:
             short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
             sure = score >= SURE and not is_unsupported(old.text, new.text, pair)
             just_that = said.denied and not one.denied and denies_just_that(new.text, old.text)
-            affirmed = one.denied and not said.denied and affirms_what_is_denied(new.text, old.text)
+            affirmed = one.denied and not said.denied and affirms_denied_thing(new.text, old.text)
             another = other_number(one, said) or other_letter(one, said)
             again = not (affirmed or just_that) and restates(one, said, neighbours.near(old.id))
             if (score >= CANDIDATE or affirmed or just_that) and not another and not again:

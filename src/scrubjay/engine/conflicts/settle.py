@@ -12,7 +12,7 @@ from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE, check_version, rele
 from scrubjay.engine.lifecycle.supersession import RELEASED
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.history import Ledger
-from scrubjay.errors import Conflict, InvalidInput, NotFound
+from scrubjay.errors import Conflict, InvalidInput, NotFound, StorageError
 from scrubjay.lazy import modules
 from scrubjay.stores.promises.memories import Reads, Transaction
 from scrubjay.values.callers import Audience
@@ -47,17 +47,14 @@ class Conflicts:
         return reads.history.count_open_conflicts(self._engine.audience(Filter()), now=self._engine.now())
 
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """Which of these are the older ones of open pairs, each with the newer that very likely outdates it."""
+        """The open pairs that any of these is in: the older ones, each with the newer that very likely outdates it."""
         reads, now = self._engine.records, self._engine.now()
-        current = {memory.id for memory in memories if memory.state is State.ACTIVE}
-        links = [
-            link
-            for link in (reads.history.links(sorted(current), kinds=MAY_OUTDATE) if current else ())
-            if link.target in current and link.state == "open" and (link.score or 0.0) >= SURE
-        ]
-        found = reads.get([link.source for link in links], self._engine.audience(Filter())) if links else ()
-        newer = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
-        return {link.target: link.source for link in links if link.source in newer}
+        links = reads.history.links(sorted({memory.id for memory in memories}), kinds=MAY_OUTDATE) if memories else ()
+        links = [link for link in links if link.state == "open" and (link.score or 0.0) >= SURE]
+        ends = sorted({end for link in links for end in (link.source, link.target)})
+        found = reads.get(ends, self._engine.audience(Filter())) if ends else ()
+        counting = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
+        return {link.target: link.source for link in links if {link.source, link.target} <= counting}
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
         """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
@@ -104,6 +101,19 @@ class Conflicts:
     def duplicates(self) -> Iterator[duplicates.DuplicatePair]:
         """Pairs of memories that say the same in the same words, articles aside; a stream, newest first."""
         return duplicates.find_duplicates(self._engine.records, self._engine.audience(Filter()), now=self._engine.now())
+
+
+def take_owed(engine: Engine) -> Sequence[OpenConflict]:
+    """The open pairs that comparing the memories owed to this client brought, given once."""
+    audience = access.audience_anywhere(engine.caller)
+    try:
+        with engine.records.writing() as tx:
+            ids = tx.history.owed(user=engine.identity.user, client=engine.provenance.client)
+            seen = tx.get(ids, audience)
+            tx.history.end_owing(*(memory.id for memory in seen))
+            return pairs_of(tx, audience, seen, now=engine.now())
+    except StorageError:  # the answer itself does not fail because nothing can be written now
+        return ()
 
 
 def pairs_of(reads: Reads, audience: Audience, newer: Sequence[Memory], *, now: datetime) -> Sequence[OpenConflict]:

@@ -33,7 +33,7 @@ from scrubjay.values.store import Conversation, Injection, Message, Speaker
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.lifecycle.bulk import Done
+    from scrubjay.engine.lifecycle.bulk import BulkDone
 
 HISTORY = 10  # messages of a context
 MAX_ANSWER = 200_000  # characters
@@ -142,7 +142,7 @@ class Conversations:
         at.count_reads(memories)
         return Injected(memories=memories, text=fence_memories(memories), active=active)
 
-    def clear(self, conversation: str, *, workspace: str | None = None) -> Done:
+    def clear(self, conversation: str, *, workspace: str | None = None) -> BulkDone:
         """Forget everything that was stored in a conversation; it can be undone as one bulk operation."""
         at = self._at(workspace, conversation)
         if (known := at.records.conversations.get(at.spaces[0], conversation)) is not None:

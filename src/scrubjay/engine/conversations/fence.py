@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from scrubjay.text.letters import SENTENCES, normalised
+from scrubjay.text.letters import SENTENCES, normalise
 from scrubjay.values.memory import Memory
 
 OPENING = "=== Injected Context ==="
@@ -42,13 +42,14 @@ LOOK_ALIKES = LookAlikes(
         for signs, letters in {
             "аеосхнтіјԁոՍսօһԛ": "aeocxhtijdnuuohq",
             "АЕОСХНТІЈᎠΝΕΤΟΧСΙ": "aeocxhtijdnetoxci",
-            "εοντχιςσ": "eontxicc",
+            "εοντχι": "eontxi",
             "ЕҒЗОТДДИ": "efzotddn",
             "ꭰꭼꮯꭲꮎꭺꭻᎬᏟᎢᎾ": "decionjecio",
             "ꓰꓠꓓꓚꓳꓔꓫꓲꓙ": "endcotxij",
             "ⲉⲛⲟⲧⲭⲥⲓ": "enotxci",
             "0317": "oeit",
-            "꞊᐀꓿⚌〓⩵≈≣": "========",
+            "ᗴᕮᙓᗱᑎᗪᗫᑕ᙭ᗝᒍЄєη∂¢€": "eeeenddcxojeendce",
+            "꞊᐀꓿⚌〓⩵≈≣⸗ニ二": "===========",
         }.items()
         for sign, letter in zip(signs, letters, strict=True)
     }
@@ -105,5 +106,5 @@ def indent_text(text: str, by: str = "   ") -> str:
 
 def _bare(text: str) -> str:
     """Letters, digits and equals signs as a careless reader sees them: no case, no width, no gaps, no accents."""
-    plain = normalised("NFKD", text.translate(SENTENCES)).translate(LOOK_ALIKES).casefold().translate(LOOK_ALIKES)
+    plain = normalise("NFKD", text.translate(SENTENCES)).translate(LOOK_ALIKES).casefold().translate(LOOK_ALIKES)
     return "".join(sign for sign in plain if sign.isalnum() or sign == "=")

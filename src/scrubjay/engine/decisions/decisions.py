@@ -93,7 +93,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class NamedEdge:
     """A link as one of its ends sees it."""
 
     kind: LinkKind
@@ -108,13 +108,13 @@ class Row:
 
     memory: Memory
     score: float | None = None  # None: it was not searched for
-    edges: tuple[Edge, ...] = ()  # named in a reasoning first
+    edges: tuple[NamedEdge, ...] = ()  # named in a reasoning first
     supersedes: str | None = None  # names
     superseded_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class DecisionsFound:
     rows: tuple[Row, ...] = ()
     degraded: str | None = None
 
@@ -129,7 +129,7 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class DecisionGraph:
     """Decisions and how they hang together, oldest first."""
 
     memories: tuple[Memory, ...] = ()
@@ -295,7 +295,7 @@ class Decisions:
 
     def search(
         self, question: str, *, also: tuple[str, ...] = (), kinds: Iterable[Kind] = tuple(Kind), limit: int = 10
-    ) -> Found:
+    ) -> DecisionsFound:
         """Find by words and meaning, best first; beside each decision its topic's chain and what it is linked with."""
         engine = self._engine
         wanted = Filter(states=AT_HAND, kinds=frozenset(kinds))
@@ -308,7 +308,7 @@ class Decisions:
         page = self._unfold(hits, wanted, limit)
         engine.count_reads(page)
         scores |= self._scores_of([memory.id for memory in page if memory.id not in scores], found.vector)
-        return Found(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
+        return DecisionsFound(rows=tuple(self._rows(page, scores)), degraded=found.degraded)
 
     def _by_id(self, question: str, wanted: Filter) -> Sequence[Memory]:
         """The decision or memory whose id is the whole question."""
@@ -317,10 +317,10 @@ class Decisions:
         found = self._engine.records.get([question.strip().lower()], access.audience_anywhere(self._engine.caller))
         return [memory for memory in found if fits(memory, wanted, self._engine)]
 
-    def recent(self, *, kinds: Iterable[Kind] = (Kind.DECISION, Kind.CHECKPOINT), limit: int = 10) -> Found:
+    def recent(self, *, kinds: Iterable[Kind] = (Kind.DECISION, Kind.CHECKPOINT), limit: int = 10) -> DecisionsFound:
         """The newest ones, outdated ones included."""
         page = self._engine.list(Filter(states=AT_HAND, kinds=frozenset(kinds)), limit=limit)
-        return Found(rows=tuple(self._rows(page.memories, {})))
+        return DecisionsFound(rows=tuple(self._rows(page.memories, {})))
 
     def resume(self) -> Resumed | None:
         """What a fresh session needs to go on; None if nothing was ever left."""
@@ -363,7 +363,7 @@ class Decisions:
         engine = self._engine
         return engine.records.topics(engine.audience(Filter()), now=engine.now(), limit=limit)
 
-    def graph(self, topic: str | None = None, *, steps: int = 1, limit: int = 1_000) -> Graph:
+    def graph(self, topic: str | None = None, *, steps: int = 1, limit: int = 1_000) -> DecisionGraph:
         """A topic's decisions and those linked with them, so many steps far; or all decisions."""
         if topic is None:
             steps, found = 0, list(self._engine.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
@@ -372,7 +372,7 @@ class Decisions:
         known = {memory.id: memory for memory in found}
         links = follow_links(self._engine, known, steps=steps, limit=limit, states=AT_HAND, kinds=EDGES)
         memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.seq))
-        return Graph(memories=tuple(memories), links=tuple(link for link in links if link.state == "open"))
+        return DecisionGraph(memories=tuple(memories), links=tuple(link for link in links if link.state == "open"))
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -462,12 +462,12 @@ class Decisions:
         ends |= {end for one in page for end in (one.supersedes, one.superseded_by) if end}
         others = engine.records.get(sorted(ends - known.keys()), access.audience_anywhere(engine.caller))
         names = {one.id: one.name for one in (*page, *others) if one.status is not Status.DELETED}
-        edges: dict[str, list[Edge]] = {}
+        edges: dict[str, list[NamedEdge]] = {}
         for link in links:
             if link.source in names and link.target in names and link.state == "open":
                 for end, other, outgoing in ((link.source, link.target, True), (link.target, link.source, False)):
                     edges.setdefault(end, []).append(
-                        Edge(kind=link.kind, other=names[other], outgoing=outgoing, reason=link.reason)
+                        NamedEdge(kind=link.kind, other=names[other], outgoing=outgoing, reason=link.reason)
                     )
         for memory in page:
             yield Row(

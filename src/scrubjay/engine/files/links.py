@@ -14,7 +14,7 @@ from scrubjay.engine import access
 from scrubjay.folders.markdown import links_in
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Transaction
-from scrubjay.text.letters import normalised
+from scrubjay.text.letters import normalise
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AT_HAND, LinkKind, Memory
 
@@ -147,7 +147,7 @@ def keys_in(memory: Memory) -> list[str]:
 
 def _key(name: str) -> str:
     """Programs that know such links find a note by its name in any case, and in either form of Unicode."""
-    return normalised("NFC", name).lower().removesuffix(".md")
+    return normalise("NFC", name).lower().removesuffix(".md")
 
 
 def _by_key(files: Sequence[File]) -> dict[str, str]:

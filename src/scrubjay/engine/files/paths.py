@@ -36,7 +36,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class ListedSection:
     """A direct section of another, or of a space."""
 
     path: str
@@ -51,7 +51,7 @@ class Contents:
     section: str  # "" for the whole space
     exists: bool
     entries: tuple[Entry, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[ListedSection, ...]
     unreadable: int = 0  # files that are left alone
     total: int = 0  # entries on all pages
     cursor: str | None = None  # where the next page begins, if there is one
@@ -323,7 +323,7 @@ class Paths:
 
 def _direct(
     place: str, shown: Sequence[Entry], below: Sequence[Entry], described: Mapping[str, str | None]
-) -> list[Section]:
+) -> list[ListedSection]:
     """The direct sections of a section, with how many of the shown memories lie in each."""
     start = f"{place}/" if place else ""
     counts: dict[str, int] = {}
@@ -334,7 +334,7 @@ def _direct(
         inner = section_of(entry.path)
         if inner.startswith(start) and inner != place:
             counts[start + inner[len(start) :].partition("/")[0]] += 1
-    return [Section(path=path, memories=counts[path], description=described.get(path)) for path in sorted(counts)]
+    return [ListedSection(path=path, memories=counts[path], description=described.get(path)) for path in sorted(counts)]
 
 
 def _order(entry: Entry) -> tuple[bool, str, str]:

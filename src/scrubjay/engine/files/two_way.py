@@ -77,7 +77,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """A file that says something else than the memory it belongs to, or belongs to none yet."""
 
     name: str
@@ -220,7 +220,7 @@ class FolderSync:
     def _filed_files(self) -> list[File]:
         return kept_files(self._records, self._space)
 
-    def _compare_files(self, walk: Walk, files: Sequence[File]) -> tuple[list[Change], dict[str, str]]:
+    def _compare_files(self, walk: Walk, files: Sequence[File]) -> tuple[list[FileChange], dict[str, str]]:
         """Files that say something new, and the stamps of those that were only touched."""
         by_name = {file.name: file for file in files if file.name and file.state is not State.PURGED}
         by_name |= {file.name: file for file in files if file.name and file.state in AT_HAND}
@@ -246,14 +246,14 @@ class FolderSync:
                 changes.append(found)  # of an archived memory: its path is free, and this is another one
         return changes, same
 
-    def _read(self, name: str, file: File | None) -> Change | None:
+    def _read(self, name: str, file: File | None) -> FileChange | None:
         try:
             read = self._folder.read(name)
             if read is None:
                 return None
             document = markdown.parse_file(read.data)
             intake.check_text(document.content, "content")
-            return Change(name=name, bytes=read, document=document)
+            return FileChange(name=name, bytes=read, document=document)
         except (FileDamaged, InvalidInput) as error:
             self._problem(name, error, stamp=self._stamp(name), memory=None if file is None else file.memory)
             return None
@@ -264,7 +264,7 @@ class FolderSync:
         except FileDamaged:
             return ""
 
-    def _recognise(self, changes: list[Change], missing: Sequence[File], files: Sequence[File]) -> list[Change]:
+    def _recognise(self, changes: list[FileChange], missing: Sequence[File], files: Sequence[File]) -> list[FileChange]:
         """Changes with the memory that each belongs to. The id that a file carries says so, then its bytes, and only
         then its name: files that were swapped, or moved over others, stay the memories that they were."""
         claims = self._claims(changes, missing)
@@ -285,7 +285,7 @@ class FolderSync:
             result.append(replace(change, file=file))
         return result
 
-    def _claims(self, changes: Sequence[Change], missing: Sequence[File]) -> dict[str, File]:
+    def _claims(self, changes: Sequence[FileChange], missing: Sequence[File]) -> dict[str, File]:
         """Which files are known ones under other names, by their names now."""
         own = {one.name for one in changes if one.file is not None and one.document.id == one.file.memory}
         others = [
@@ -305,7 +305,7 @@ class FolderSync:
                 claimed.add(file.memory)
         return claims
 
-    def _without_file(self, changes: Sequence[Change], filed: set[str]) -> dict[str, File]:
+    def _without_file(self, changes: Sequence[FileChange], filed: set[str]) -> dict[str, File]:
         """Memories of this space that have no file, and that a new one turns out to be: by its id, or by its path and
         text. So a folder that is taken out and put back finds its memories again."""
         new = [change for change in changes if change.file is None]
@@ -326,7 +326,7 @@ class FolderSync:
 
     def _apply(
         self,
-        changes: Sequence[Change],
+        changes: Sequence[FileChange],
         *,
         total: int,
         until: float | None,
@@ -355,7 +355,7 @@ class FolderSync:
         if self._closing.is_set():
             raise StillReading("The store is being closed.")
 
-    def _add(self, changes: Sequence[Change], *, at_once: bool, embed: bool) -> None:
+    def _add(self, changes: Sequence[FileChange], *, at_once: bool, embed: bool) -> None:
         """Memories for new files, in one transaction."""
         made = [(change, made) for change in changes if (made := self._make_memory(change)) is not None]
         if not made:
@@ -372,7 +372,7 @@ class FolderSync:
         self._engine.parts.backlog.wake()
         self._done["new"] += len(made)
 
-    def _make_memory(self, change: Change) -> tuple[NewMemory, Memory] | None:
+    def _make_memory(self, change: FileChange) -> tuple[NewMemory, Memory] | None:
         document, now = change.document, self._engine.now()
         modified = change.bytes.modified_at
         created = document.created_at or modified
@@ -410,7 +410,7 @@ class FolderSync:
             return given
         return new_id()
 
-    def _add_one(self, tx: Transaction, change: Change, memory: Memory, text: TextVectors) -> None:
+    def _add_one(self, tx: Transaction, change: FileChange, memory: Memory, text: TextVectors) -> None:
         memory = replace(memory, path=names.free_path(tx, memory))
         try:
             stored = self._store(tx, memory, text)
@@ -432,7 +432,7 @@ class FolderSync:
             TextVectors(vectors=(), parts=len(self._engine.parts.embedding.parts_of(memory))) for memory in memories
         ]
 
-    def _revise(self, change: Change, file: File, *, at_once: bool = True, leaving: bool = False) -> bool:
+    def _revise(self, change: FileChange, file: File, *, at_once: bool = True, leaving: bool = False) -> bool:
         """Let a memory say what its file says; False if that cannot be, or not now."""
         known = next(iter(self._records.get([file.memory], access.EVERYTHING)), None)
         if known is None:
@@ -477,7 +477,7 @@ class FolderSync:
         former = {version.memory.title for version in self._records.history.versions(known.id)}
         return {} if title in former else {"title": title}
 
-    def _decide_anew(self, change: Change, known: Memory) -> bool:
+    def _decide_anew(self, change: FileChange, known: Memory) -> bool:
         """An edited decision is a new one on its topic; the old one keeps its text, and its file says so again."""
         newer = next(iter(self._records.get([known.superseded_by or ""], access.EVERYTHING)), None)
         if newer is None or newer.text != change.document.content:  # else a kill kept us from noting it
@@ -499,7 +499,7 @@ class FolderSync:
         self._done["changed"] += 1
         return True
 
-    def _place(self, tx: Transaction, change: Change, file: File, current: Memory) -> dict[str, Any]:
+    def _place(self, tx: Transaction, change: FileChange, file: File, current: Memory) -> dict[str, Any]:
         """Where the memory lies now, if its file was renamed or came back."""
         if current.status is Status.ACTIVE and file.name == change.name:
             return {}
@@ -510,7 +510,7 @@ class FolderSync:
         return {} if path == current.path else {"path": path}
 
     def _write_revision(
-        self, tx: Transaction, change: Change, current: Memory, fields: dict[str, Any], text: TextVectors | None
+        self, tx: Transaction, change: FileChange, current: Memory, fields: dict[str, Any], text: TextVectors | None
     ) -> None:
         ledger = self._engine.ledger
         back = current.status is Status.DELETED
@@ -534,13 +534,13 @@ class FolderSync:
             lifecycle.settle_predecessors(ledger, tx, current)
         self._agree(tx, current, change)
 
-    def _agree(self, tx: Transaction, memory: Memory, change: Change) -> None:
+    def _agree(self, tx: Transaction, memory: Memory, change: FileChange) -> None:
         tx.files.in_sync(
             memory.id, name=change.name, hash=change.bytes.hash, stamp=change.bytes.stamp, version=memory.version
         )
         self._problems.pop(change.name, None)
 
-    def _settle_paths(self, changes: Sequence[Change]) -> None:
+    def _settle_paths(self, changes: Sequence[FileChange]) -> None:
         """Let memories whose files were swapped lie where their files do: the place was taken until the other left."""
         for change in changes:
             if change.file is None or change.file.name in ("", change.name):
@@ -646,12 +646,12 @@ class FolderSync:
         except FileDamaged as error:  # someone is editing it; our change waits until it can be read
             self._problem(file.name, error, memory=file.memory)
 
-    def _find_edit(self, file: File, memory: Memory) -> Change | None:
+    def _find_edit(self, file: File, memory: Memory) -> FileChange | None:
         """What someone wrote into a memory's file since both last agreed: it must not be lost."""
         found = self._folder.read(file.name) if file.name else None
         if found is None or found.hash == file.hash or self._was_ours(found, memory):
             return None
-        return Change(name=file.name, bytes=found, document=markdown.parse_file(found.data), file=file)
+        return FileChange(name=file.name, bytes=found, document=markdown.parse_file(found.data), file=file)
 
     def _remove(self, file: File, memory: Memory | None) -> None:
         """Of a memory that is deleted, archived, purged or elsewhere."""
@@ -682,7 +682,7 @@ class FolderSync:
     def _write(self, file: File, memory: Memory) -> None:
         found, old = self._folder.read(file.name) if file.name else None, None
         if found is not None:
-            change = Change(name=file.name, bytes=found, document=markdown.parse_file(found.data), file=file)
+            change = FileChange(name=file.name, bytes=found, document=markdown.parse_file(found.data), file=file)
             old = change.document
             if change.document.plain and found.hash == file.hash and memory.version == file.agreed_version:
                 with self._records.writing() as tx:  # only links changed: a file without front matter stays so
@@ -801,7 +801,7 @@ def still_reading(done: int, total: int) -> StillReading:
     return StillReading(f"Still reading: {done:,} of {total:,} files.", hint="Try again in a moment.")
 
 
-def _age(change: Change) -> float:
+def _age(change: FileChange) -> float:
     created = change.document.created_at
     return 0.0 if created is None else created.timestamp()
 

@@ -39,7 +39,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class BulkDone:
     """What was done to how many, the name to undo it by, and how many are left for another call."""
 
     deed: str
@@ -60,17 +60,17 @@ class Bulk:
         page = self._at(filter).list(self._choose_filter(filter), limit=limit, counted=True)
         return Selection(total=page.total or 0, memories=page.memories)
 
-    def forget(self, filter: Filter, *, reason: str | None = None, operation: str | None = None) -> Done:
+    def forget(self, filter: Filter, *, reason: str | None = None, operation: str | None = None) -> BulkDone:
         """Soft-delete what a filter matches; `undo` restores it. More than a thousand take further calls, under
         the same `operation`."""
         if operation is not None:
             self._check_own(operation)
-        return self._engine.transact(Done, self._forgetting(filter, reason=reason, operation=operation))
+        return self._engine.transact(BulkDone, self._forgetting(filter, reason=reason, operation=operation))
 
-    def forget_all(self, filter: Filter, *, reason: str | None = None) -> Done:
+    def forget_all(self, filter: Filter, *, reason: str | None = None) -> BulkDone:
         """The same, however many there are: a thousand per transaction, all as one bulk operation."""
         engine = self._engine
-        if (kept := engine.earlier_result(Done)) is not None:
+        if (kept := engine.earlier_result(BulkDone)) is not None:
             return kept
         operation, memories, more = None, list[str](), True
         while more:
@@ -79,7 +79,7 @@ class Bulk:
                 done = forget(tx)
             operation, more = done.deed, done.left > 0 < done.count
             memories += done.memories
-        return engine.transact(Done, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
+        return engine.transact(BulkDone, lambda _tx: replace(done, count=len(memories), memories=tuple(memories)))
 
     def _check_own(self, operation: str) -> None:
         """:raises NotFound: if the caller has no such bulk operation"""
@@ -89,7 +89,7 @@ class Bulk:
 
     def _forgetting(
         self, filter: Filter, *, reason: str | None, operation: str | None, count_rest: bool = True
-    ) -> Callable[[Transaction], Done]:
+    ) -> Callable[[Transaction], BulkDone]:
         def forget(tx: Transaction, memory: Memory) -> None:
             lifecycle.forget(self._engine.ledger, tx, memory.id, hard=False, reason=reason)
 
@@ -98,7 +98,7 @@ class Bulk:
 
     def update(
         self, filter: Filter, *, tags: intake.TagChange | None = None, reason: str | None = None, **changes: Any
-    ) -> Done:
+    ) -> BulkDone:
         """Change the same fields of everything that a filter names; each keeps its former state in its history."""
         intake.check_known(changes, CHANGEABLE)
         if not changes and tags is None:
@@ -110,9 +110,9 @@ class Bulk:
 
         chosen = self._choose_filter(filter)
         chosen = replace(chosen, states=chosen.states - {State.ARCHIVED})
-        return self._engine.transact(Done, self._each(chosen, UPDATED, update, reason=reason, operation=None))
+        return self._engine.transact(BulkDone, self._each(chosen, UPDATED, update, reason=reason, operation=None))
 
-    def undo(self, operation: str) -> Done:
+    def undo(self, operation: str) -> BulkDone:
         """Restore what one bulk operation forgot; what was erased or restored since is skipped,
         and so is what was restored and deleted again.
 
@@ -123,7 +123,7 @@ class Bulk:
         if done is None or done.action != FORGOTTEN or (done.user != engine.caller.user and not self._owner):
             raise NotFound(f"Bulk operation {operation[:100]} forgot nothing.")
 
-        def write(tx: Transaction) -> Done:
+        def write(tx: Transaction) -> BulkDone:
             forgotten = [
                 memory.id
                 for memory in tx.get(done.memories, access.audience_anywhere(engine.caller))
@@ -136,7 +136,7 @@ class Bulk:
             for name in forgotten[:MOST]:
                 lifecycle.recover(engine.ledger, tx, name)
             count = min(len(forgotten), MOST)
-            return Done(
+            return BulkDone(
                 deed=operation,
                 action=RECOVERED,
                 count=count,
@@ -144,7 +144,7 @@ class Bulk:
                 memories=tuple(forgotten[:MOST]),
             )
 
-        return engine.transact(Done, write)
+        return engine.transact(BulkDone, write)
 
     def _each(
         self,
@@ -155,7 +155,7 @@ class Bulk:
         reason: str | None,
         operation: str | None,
         count_rest: bool = True,
-    ) -> Callable[[Transaction], Done]:
+    ) -> Callable[[Transaction], BulkDone]:
         """What changes as many as one transaction may, once the caller's right to do so is clear. Whoever does the rest
         at once need not count it each time: 1 stands for any number then."""
         engine = self._at(filter)
@@ -164,7 +164,7 @@ class Bulk:
         lifecycle.check_names_one(filter.ids, engine.expected_version)
         audience = engine.audience(filter)
 
-        def write(tx: Transaction) -> Done:
+        def write(tx: Transaction) -> BulkDone:
             found = tx.list(filter, audience, now=engine.now(), limit=MOST + 1)
             left = max(0, len(found) - MOST)
             found = found[:MOST]
@@ -174,14 +174,14 @@ class Bulk:
                 lifecycle.check_version(memory, engine.expected_version)
                 change(tx, memory)
             ids = tuple(memory.id for memory in found)
-            name = operation or f"deed_{random_suffix()}"
+            name = operation or f"bulk_{random_suffix()}"
             tx.history.note_operation(
                 BulkOperation(
                     id=name, action=action, user=engine.caller.user, at=engine.now(), reason=reason, memories=ids
                 ),
                 goes_on=left > 0 and not count_rest,
             )
-            return Done(deed=name, action=action, count=len(ids), left=left, memories=ids)
+            return BulkDone(deed=name, action=action, count=len(ids), left=left, memories=ids)
 
         return write
 

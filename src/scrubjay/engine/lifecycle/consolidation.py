@@ -62,7 +62,7 @@ class Writer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ConsolidationPlan:
     """What to make of which memories."""
 
     ids: tuple[str, ...]
@@ -89,10 +89,10 @@ class Consolidated:
     notes: tuple[str, ...] = ()
 
 
-class Change(NamedTuple):
+class ConsolidationChange(NamedTuple):
     """What a consolidation does to memories that exist."""
 
-    plan: Plan
+    plan: ConsolidationPlan
     named: tuple[str, ...]  # the sources in the order in which they were named
     sources: Sequence[Memory]  # oldest first
     primary: Memory
@@ -110,7 +110,7 @@ class Consolidation:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def merge(self, plan: Plan) -> Consolidated:
+    def merge(self, plan: ConsolidationPlan) -> Consolidated:
         """Make one memory of several.
 
         :raises TooDissimilar: with their similarity; never for `keep_primary`
@@ -126,7 +126,7 @@ class Consolidation:
             raise InvalidInput("Give at least two different memories.", field="memory_ids")
         with holding(engine, names) as held:
             sources = self._sources(held, names)
-            change = Change(plan, tuple(dict.fromkeys(names)), sources, self._primary(plan, sources))
+            change = ConsolidationChange(plan, tuple(dict.fromkeys(names)), sources, self._primary(plan, sources))
             if plan.strategy is Strategy.KEEP_PRIMARY:
                 return self._take_in(held, change)
             self._check_alike(sources)
@@ -134,7 +134,7 @@ class Consolidation:
 
     # --- what may be merged ------------------------------------------------------------------------------------------
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, plan: ConsolidationPlan) -> None:
         if not LEAST <= len(plan.ids) <= MOST:
             raise InvalidInput(f"Give {LEAST} to {MOST} memories, not {len(plan.ids)}.", field="memory_ids")
         if plan.strategy is Strategy.KEEP_PRIMARY and plan.primary is None:
@@ -154,7 +154,7 @@ class Consolidation:
             raise Unprocessable("Private memories of different users cannot be consolidated.")
         return sorted(found, key=lambda memory: (memory.created_at, memory.seq))
 
-    def _primary(self, plan: Plan, sources: Sequence[Memory]) -> Memory:
+    def _primary(self, plan: ConsolidationPlan, sources: Sequence[Memory]) -> Memory:
         """The named one, else the newest."""
         if plan.primary is None:
             return sources[-1]
@@ -193,7 +193,9 @@ class Consolidation:
 
     # --- the text ----------------------------------------------------------------------------------------------------
 
-    def _write_text(self, plan: Plan, sources: Sequence[Memory]) -> tuple[str, Writer | None, tuple[str, ...]]:
+    def _write_text(
+        self, plan: ConsolidationPlan, sources: Sequence[Memory]
+    ) -> tuple[str, Writer | None, tuple[str, ...]]:
         if plan.strategy is Strategy.MERGE_ALL:
             return "\n\n".join(one.text for one in synthesis.once(sources, lambda memory: memory.text)), None, ()
         engine = self._engine
@@ -216,7 +218,7 @@ class Consolidation:
 
     # --- the result --------------------------------------------------------------------------------------------------
 
-    def _make(self, held: Engine, change: Change) -> Consolidated:
+    def _make(self, held: Engine, change: ConsolidationChange) -> Consolidated:
         """A new memory in the place of all."""
         plan, sources, primary = change.plan, change.sources, change.primary
         text, writer, notes = self._write_text(plan, sources)
@@ -261,7 +263,7 @@ class Consolidation:
             held.parts.backlog.wake()
         return done
 
-    def _take_in(self, held: Engine, change: Change) -> Consolidated:
+    def _take_in(self, held: Engine, change: ConsolidationChange) -> Consolidated:
         """The primary memory in the place of all: its own words, the others' time, importance, tags, phrases and
         links."""
         fields, notes = self._preserve_fields(change.plan, change.sources, change.primary)
@@ -278,7 +280,7 @@ class Consolidation:
         return done
 
     def _preserve_fields(
-        self, plan: Plan, sources: Sequence[Memory], primary: Memory
+        self, plan: ConsolidationPlan, sources: Sequence[Memory], primary: Memory
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Time, importance, tags and phrases of the result."""
         importances = [memory.importance for memory in sources]
@@ -299,7 +301,7 @@ class Consolidation:
     def _replace(
         self,
         held: Engine,
-        change: Change,
+        change: ConsolidationChange,
         write: Callable[[Transaction], Memory],
         *,
         writer: Writer | None = None,

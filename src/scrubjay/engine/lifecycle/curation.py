@@ -54,7 +54,7 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class GraphNode:
     """A memory as a drawing needs it."""
 
     id: str
@@ -65,10 +65,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class MemoryNetwork:
     """What is connected with a memory, the nearest first, and the links between."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[GraphNode, ...]
     links: tuple[Link, ...]
 
 
@@ -255,14 +255,14 @@ class Curation:
             found += self._like(centre, known)
         return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
 
-    def network(self, id: str, *, steps: int = 2) -> Network:
+    def network(self, id: str, *, steps: int = 2) -> MemoryNetwork:
         """What a memory is connected with, for drawing: so many steps far, a few thousand at most."""
         if not 1 <= steps <= MAX_DRAWN_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
         known = {(centre := self._engine.get(id, deleted=True)).id: centre}
         found = follow_links(self._engine, known, steps=steps, limit=MAX_DRAWN)
         nodes = (
-            Node(
+            GraphNode(
                 id=memory.id,
                 title=label(memory),
                 kind=memory.kind,
@@ -271,7 +271,7 @@ class Curation:
             )
             for memory in known.values()
         )
-        return Network(nodes=tuple(nodes), links=tuple(found))
+        return MemoryNetwork(nodes=tuple(nodes), links=tuple(found))
 
     def _like(self, centre: Memory, known: dict[str, Memory]) -> list[Link]:
         """The nearest memories of the same space, added to the known ones."""

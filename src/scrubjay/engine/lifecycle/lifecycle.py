@@ -5,8 +5,9 @@ Superseded, expired and deleted are three things that never mix. What it means t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
 from scrubjay.engine.lifecycle.supersession import (
@@ -27,9 +28,15 @@ from scrubjay.engine.store.names import free_path
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import Forgotten, LinkKind, Memory, State, Status, random_suffix
+from scrubjay.values.memory import AT_HAND, Forgotten, LinkKind, Memory, State, Status, random_suffix
+from scrubjay.values.search import Filter
+
+if TYPE_CHECKING:
+    from scrubjay.engine.engine import Engine
 
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
+BATCH = 64  # memories that are pruned per transaction
+MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 
 
@@ -242,3 +249,21 @@ def settle_predecessors(ledger: Ledger, tx: Transaction, memory: Memory) -> list
             ledger.ask_which_of_two(tx, plain(tx, outdated))
             back.append(outdated.id)
     return back
+
+
+def prune(engine: Engine, *, dry_run: bool) -> Sequence[Memory]:
+    """Soft-delete what has expired in an engine's spaces, a batch at a time."""
+    if not dry_run and (kept := engine.earlier_result(tuple[Memory, ...])) is not None:
+        return kept
+    expired = Filter(states=AT_HAND, expired=True)
+    audience, now = access.audience_in(engine.caller, engine.spaces), engine.now()
+    found = engine.records.list(expired, audience, now=now, limit=MOST_PRUNED)
+    pruned = [memory for memory in found if access.may_change(engine.caller, memory)]
+    if dry_run:
+        return pruned
+    for start in range(0, len(pruned), BATCH):
+        still = replace(expired, ids=frozenset(memory.id for memory in pruned[start : start + BATCH]))
+        with engine.records.writing() as tx:
+            for memory in tx.list(still, audience, now=now, limit=BATCH):
+                forget(engine.ledger, tx, memory.id, hard=False, reason="expired")
+    return engine.transact(tuple[Memory, ...], lambda _tx: tuple(pruned))

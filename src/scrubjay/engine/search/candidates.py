@@ -31,14 +31,14 @@ from scrubjay.values.times import moment
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.engine import Engine
-    from scrubjay.engine.store.models import Asked
+    from scrubjay.engine.store.models import ModelScores
     from scrubjay.values.vectors import Knots
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
 
 
-class Found(NamedTuple):
+class FoundCandidates(NamedTuple):
     """What a question found, before a page is cut from it."""
 
     candidates: ranking.Ranked  # best first
@@ -58,7 +58,7 @@ class Found(NamedTuple):
         ranked = self.candidates
         return {ranked.memories[row]: float(ranked.chances[row]) for row in ranked.order[start:end]}
 
-    def without_doubtful(self, flagged: Mapping[str, Memory], query: Query) -> Found:
+    def without_doubtful(self, flagged: Mapping[str, Memory], query: Query) -> FoundCandidates:
         """The same without those of these memories that may not be an answer: no count and no page shows them."""
         ranked = self.candidates
         order = [
@@ -69,7 +69,7 @@ class Found(NamedTuple):
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
-    def here_first(self, here: Container[str]) -> Found:
+    def here_first(self, here: Container[str]) -> FoundCandidates:
         """The same with the memories of the current space, whose ids are `here`, before others that have no better
         label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
         ranked, grades = self.candidates, {label: grade for grade, label in enumerate(Verdict)}
@@ -109,14 +109,14 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
     )
 
 
-def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Found:
+def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> FoundCandidates:
     """Everything that may answer the question, best first."""
     asked = _ask(engine, query)
     with engine.records.one_reader():
         return _find(engine, query, asked, audience, now)
 
 
-def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[Asked]]:
+def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[ModelScores]]:
     """The question's vector, or none and why, and what further models make of it; what takes long is done before
     anything is read."""
     engine.notice_edits()
@@ -130,10 +130,10 @@ def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Seque
 def _find(
     engine: Engine,
     query: Query,
-    asked: tuple[Vector | None, str | None, Sequence[Asked]],
+    asked: tuple[Vector | None, str | None, Sequence[ModelScores]],
     audience: Audience,
     now: datetime,
-) -> Found:
+) -> FoundCandidates:
     engine.look_for_owed()
     vector, degraded, further = asked
     if vector is not None and (other_model := check_model(engine)) is not None:
@@ -151,7 +151,7 @@ def _find(
         further=further,
     )
     found, periods = search.candidates(vector)
-    answer = Found(found, vector, degraded, False, periods)
+    answer = FoundCandidates(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
         answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now), query)
     if not engine.only and len(found) and len(engine.records.spaces.described()) > 1:
@@ -177,7 +177,9 @@ def _flagged_among(
     return {memory.id: memory for memory in engine.records.list(among, audience, now=now, limit=most)}
 
 
-def read_page(engine: Engine, found: Found, query: Query, audience: Audience, now: datetime) -> tuple[Hit, ...]:
+def read_page(
+    engine: Engine, found: FoundCandidates, query: Query, audience: Audience, now: datetime
+) -> tuple[Hit, ...]:
     """The page of the question; with weights that order, of the order that they make."""
     reads, weights, ranked = engine.records, query.weights, found.candidates
     end, orders = query.offset + query.limit, weights is not None and weights.order
@@ -220,7 +222,7 @@ class Search:
     fingerprint: str | None  # of the model
     knots: Knots  # what a cosine is worth
     embed: Callable[[str], Vector | None]  # a further question's vector
-    further: Sequence[Asked]  # the question as further models see it
+    further: Sequence[ModelScores]  # the question as further models see it
 
     def candidates(self, vector: Vector | None) -> tuple[ranking.Ranked, tuple[Period, ...]]:
         """Everything that may answer, best first, and the times that the question names."""
@@ -268,7 +270,7 @@ class Search:
     def _nearest(self, vector: Vector, filter: Filter, limit: int) -> list[Match]:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
-    def _cosines_of(self, asked: Asked, others: Sequence[str]) -> dict[str, float]:
+    def _cosines_of(self, asked: ModelScores, others: Sequence[str]) -> dict[str, float]:
         """A further model's cosines with its nearest and with the candidates of others; what it has no vector of is
         missing."""
         nearest = self.reads.nearest(

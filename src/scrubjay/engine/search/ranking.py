@@ -151,11 +151,11 @@ class Ranked:
 def fuse(found: Candidates, knots: Knots, further: Sequence[tuple[Mapping[str, float], float]] = ()) -> Ranked:
     """One list of candidates, best first. `knots` say what a cosine is worth; `further` are the similarities that each
     further model sees, and the weight with which they count."""
-    from scrubjay.values.vectors import interpolated
+    from scrubjay.values.vectors import interpolate_all
 
     words, cosines = np.asarray(found.word_scores, np.float64), np.asarray(found.cosines, np.float64)
     embedded = ~np.isnan(cosines)
-    similarities = np.where(embedded, interpolated(cosines, knots), 0.0)
+    similarities = np.where(embedded, interpolate_all(cosines, knots), 0.0)
     for seen, weight in further:
         others = np.array([seen.get(memory, math.nan) for memory in found.memories], np.float64)
         similarities += np.where(embedded & ~np.isnan(others), weight * (others - similarities), 0.0)
@@ -441,7 +441,7 @@ class Fact(NamedTuple):
     vector: Vector
 
 
-class Wanted(NamedTuple):
+class QuestionParts(NamedTuple):
     """What a question asks for."""
 
     stems: frozenset[str]  # of its words that say something, and its figures
@@ -529,7 +529,7 @@ def speaks_again(opening: str, others: Iterable[str]) -> bool:
     return next(those, False) and next(those, False)  # itself, and another
 
 
-def asked_for(question: str) -> Wanted:
+def asked_for(question: str) -> QuestionParts:
     from scrubjay.text.reading import NUMBER_WORDS  # not for a search by words
 
     stems = frozenset(word[: names.STEM] for word in words_of(" ".join(query_words(question))))
@@ -537,10 +537,10 @@ def asked_for(question: str) -> Wanted:
     numbers = (word for word in words if word in NUMBER_WORDS)  # floor two, floor three
     rare = frozenset(word.lower()[: names.STEM] for word in (*names.find_rare_words(question), *numbers))
     pairs = pieces(question) if UNSPACED.search(question) else frozenset[str]()
-    return Wanted(stems | figures, rare | figures, pairs, not NOW.isdisjoint(words))
+    return QuestionParts(stems | figures, rare | figures, pairs, not NOW.isdisjoint(words))
 
 
-def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
+def answers_better(older: Fact, newer: Fact, asked: QuestionParts) -> bool:
     """Whether the newer one, which stands behind, speaks of the same thing and is likely to be the better answer."""
     if (seen := compare_facts(older, newer, asked)) is None:
         return False
@@ -548,7 +548,7 @@ def answers_better(older: Fact, newer: Fact, asked: Wanted) -> bool:
     return odds > 0 and not (on_another_one(older, newer, asked) or on_another_subject(older, newer, asked))
 
 
-def compare_facts(older: Fact, newer: Fact, asked: Wanted) -> dict[str, float] | None:
+def compare_facts(older: Fact, newer: Fact, asked: QuestionParts) -> dict[str, float] | None:
     """What `NEWER` weighs of two facts, if one is newer and both may speak of one thing: it has those names of the
     question that the older one has, and all words if the older one has all, and is not about a narrower one."""
     from scrubjay.text.reading import CORRECTED, NOWADAYS  # not for a search by words
@@ -600,14 +600,14 @@ def on_one_thing(older: Fact, newer: Fact) -> bool:
     return len(older.telling & newer.telling) >= (1 if older.english and newer.english else 2)
 
 
-def on_another_one(older: Fact, newer: Fact, asked: Wanted) -> bool:
+def on_another_one(older: Fact, newer: Fact, asked: QuestionParts) -> bool:
     """The billing service, the ledger service: both are of one kind."""
     lacking = asked.stems - newer.stems - newer.figures
     texts = (said_of(asked.stems, older.opening), said_of(asked.stems, newer.opening))
     return names.names_another_instead(lacking, older.opening, newer.opening) or names.is_of_another_one(*texts)
 
 
-def on_another_subject(older: Fact, newer: Fact, asked: Wanted) -> bool:
+def on_another_subject(older: Fact, newer: Fact, asked: QuestionParts) -> bool:
     """The shipping service runs on …, checkout was upgraded to …: further off in meaning, the newer one lacks what the
     older one is about and the question names. Where the question has other words than the older one, both are about
     different things."""

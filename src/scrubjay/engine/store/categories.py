@@ -255,7 +255,7 @@ def compile_signs() -> tuple[Callable[[str], re.Match[str] | None], ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
+class CategoryWeights:
     """What is fitted: rows are signs (or numbers of a vector), columns are DETECTED."""
 
     fingerprint: str  # of the model whose vectors they are for
@@ -273,17 +273,17 @@ class Weights:
 
 
 @cache
-def weights() -> Weights:
+def weights() -> CategoryWeights:
     """Those that come with the package."""
     with resources.files("scrubjay.engine.store").joinpath("categories.npz").open("rb") as stream:
         shipped = np.load(stream, allow_pickle=False)
         numbers = {name: shipped[name].astype(np.float32) for name in shipped.files if name != "fingerprint"}
-        return Weights(fingerprint=str(shipped["fingerprint"]), **numbers)
+        return CategoryWeights(fingerprint=str(shipped["fingerprint"]), **numbers)
 
 
-def write_shipped(fitted: Weights, path: str) -> None:
+def write_shipped(fitted: CategoryWeights, path: str) -> None:
     """Rebuild the shipped file; `make vectors` calls it after a change of SIGNS, the sentences or the model."""
-    numbers = {name: getattr(fitted, name) for name in Weights.__slots__ if name != "fingerprint"}
+    numbers = {name: getattr(fitted, name) for name in CategoryWeights.__slots__ if name != "fingerprint"}
     halves = {name: value.astype(np.float16) for name, value in numbers.items()}
     np.savez_compressed(path, allow_pickle=False, fingerprint=np.array(fitted.fingerprint), **halves)
 

@@ -209,7 +209,7 @@ NOUNS_IN_ED = frozenset(("bed", "red", "seed", "feed", "speed", "weed", "shed", 
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class PhraseWord:
     text: str  # as it is shown: lower case
     stem: str
     telling: bool  # a name, an identifier or an abbreviation
@@ -244,17 +244,17 @@ def auto_tags(text: str) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def score(phrase: list[Word], often: Counter[str], repeats: int, place: int) -> float:
+def score(phrase: list[PhraseWord], often: Counter[str], repeats: int, place: int) -> float:
     weight = sum([1 + math.log2(often[word.stem]) + word.telling for word in phrase]) / len(phrase)
     fullness = (1.0, 1.4, 1.5)[len(phrase) - 1]
     earliness = 0.7 + 0.3 / (1 + place / 8)
     return weight * fullness * (1 + 0.5 * min(repeats - 1, 4)) * earliness
 
 
-def phrases(text: str) -> list[list[Word]]:
+def phrases(text: str) -> list[list[PhraseWord]]:
     """Runs of words that say something; of a long run the last words, where English puts the noun."""
-    found: list[list[Word]] = []
-    open_run: list[Word] = []
+    found: list[list[PhraseWord]] = []
+    open_run: list[PhraseWord] = []
     sentence_starts = True
     if "://" in text or "@" in text:
         text = CHUNK.sub(without_addresses, text)
@@ -279,7 +279,7 @@ def without_addresses(chunk: re.Match[str]) -> str:
     return "." if "://" in chunk[0] or "@" in chunk[0] else chunk[0]
 
 
-def finish_run(run: list[Word]) -> list[list[Word]]:
+def finish_run(run: list[PhraseWord]) -> list[list[PhraseWord]]:
     """The phrase of a run, if it has one."""
     run = run[-LONGEST:]
     while run and (not run[0].has_letters or len(phrase_text(run)) > MAX_PHRASE):
@@ -287,7 +287,7 @@ def finish_run(run: list[Word]) -> list[list[Word]]:
     return [] if not run or (len(run) == 1 and len(run[0].text) < 3 and not run[0].telling) else [run]
 
 
-def read(raw: str, ending: str, *, sentence_starts: bool, inside: bool) -> Word | None:
+def read(raw: str, ending: str, *, sentence_starts: bool, inside: bool) -> PhraseWord | None:
     """The word, or None for one that ends a phrase."""
     if len(raw) < 2 or len(raw) > MAX_WORD or (ending and ending.lower() != "s"):
         return None
@@ -303,8 +303,8 @@ def read(raw: str, ending: str, *, sentence_starts: bool, inside: bool) -> Word 
 class ByItself(NamedTuple):
     """What is known of a word wherever it stands."""
 
-    plain: Word
-    telling: Word  # the same as a name
+    plain: PhraseWord
+    telling: PhraseWord  # the same as a name
     capital: bool
     little: bool
     begins_names: bool
@@ -321,8 +321,8 @@ def by_itself(raw: str) -> ByItself | None:
     marked = "_" in raw or "." in raw or any(letter.isupper() for letter in raw[1:])
     stem, has_letters = tokens.stem(lower), any(map(str.isalpha, lower))
     return ByItself(
-        plain=Word(lower, stem, marked, has_letters),
-        telling=Word(lower, stem, True, has_letters),
+        plain=PhraseWord(lower, stem, marked, has_letters),
+        telling=PhraseWord(lower, stem, True, has_letters),
         capital=raw[0].isupper(),
         little=lower in LITTLE,
         begins_names=lower in NAMES_BEGIN,
@@ -350,5 +350,5 @@ def is_unreadable(word: str) -> bool:
     return not word.isascii() and any(low <= letter <= high for letter in word for low, high in UNREADABLE)
 
 
-def phrase_text(phrase: list[Word]) -> str:
+def phrase_text(phrase: list[PhraseWord]) -> str:
     return " ".join([word.text for word in phrase])

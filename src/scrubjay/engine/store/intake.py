@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.errors import Conflict, Duplicate, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.folders.paths import MAX_PATH
-from scrubjay.text.letters import is_blank, normalised, slug, topic_key
+from scrubjay.text.letters import is_blank, normalise, slug, topic_key
 from scrubjay.values import plain_json
 from scrubjay.values.callers import Audience, Caller, Provenance, Scope, Sight
 from scrubjay.values.frozen import dataclass
@@ -42,7 +42,7 @@ from scrubjay.values.memory import (
 )
 from scrubjay.values.search import MAX_LIMIT, MAX_WORDING, MAX_WORDINGS, Filter, Query
 from scrubjay.values.store import Conversation
-from scrubjay.values.suggestions import nearest, required
+from scrubjay.values.suggestions import missing_field, nearest
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -223,7 +223,7 @@ def fingerprint(memory: Memory) -> bytes:
 
     The separators keep ("ab", "c") and ("a", "bc") apart.
     """
-    plain = " ".join(normalised("NFKC", memory.text).casefold().split())
+    plain = " ".join(normalise("NFKC", memory.text).casefold().split())
     return sha256(f"{memory.space}\0{memory.context.user_id}\0{plain}".encode()).digest()
 
 
@@ -249,7 +249,7 @@ def new_memory(given: NewMemory | Mapping[str, Any] | str, fields: Mapping[str, 
     named = dict(given) if isinstance(given, Mapping) else {"content": given}
     named.update(fields)
     if "content" not in named:
-        raise InvalidInput(required("content", map(str, named), FIELDS), field="content")
+        raise InvalidInput(missing_field("content", map(str, named), FIELDS), field="content")
     check_known(named, FIELDS)
     return NewMemory(**{name: convert_value(name, value) for name, value in named.items()})
 
@@ -442,7 +442,7 @@ def check_id(value: object) -> None:
 def check_path(path: str) -> None:
     """:raises InvalidInput: for a path that names no place inside its store"""
     check_name(path, "path", maximum=MAX_PATH)
-    plain = normalised("NFKC", path)
+    plain = normalise("NFKC", path)
     if "\\" in plain or re.match("[a-zA-Z]:", plain) or not all(part.strip(" .") for part in plain.split("/")):
         raise InvalidInput(
             "path must stay inside its store.", hint="Write it like project/api/rate-limits.", field="path"

@@ -45,7 +45,7 @@ class FurtherModel:
     purpose: str = "other languages"
 
 
-class Asked(NamedTuple):
+class ModelScores(NamedTuple):
     """A question as a further model sees it."""
 
     model: str
@@ -91,7 +91,7 @@ class Further:
         with self._store.writing() as tx:
             tx.upkeep.keep_models([*(one for one in models_of(tx) if one in self._listed - {self.model}), self.model])
 
-    def query(self, text: str) -> Asked | None:
+    def query(self, text: str) -> ModelScores | None:
         """The question as the model sees it, if the store uses it.
 
         :raises EmbeddingError: if the model does not answer
@@ -99,7 +99,7 @@ class Further:
         if not self.in_use():
             return None
         weight = self.entry.weight_awake if self.entry.wakes(text) else self.entry.weight
-        return Asked(self.model, self.embedding.query(text), self.embedding.calibration, weight)
+        return ModelScores(self.model, self.embedding.query(text), self.embedding.calibration, weight)
 
     def text(self, memory: Memory) -> tuple[Sequence[Vector], bool]:
         """The vectors of all parts of a new text, if the store uses the model and they come in time; whether they are
@@ -189,9 +189,9 @@ class Models:
             if one.in_use():
                 one.embedding.warm()
 
-    def query(self, text: str) -> tuple[list[Asked], str | None]:
+    def query(self, text: str) -> tuple[list[ModelScores], str | None]:
         """The question as each model sees it that the store uses; why one that it is for is missing."""
-        asked, missing = list[Asked](), None
+        asked, missing = list[ModelScores](), None
         for one in self.each:
             try:
                 asked += [seen] if (seen := one.query(text)) is not None else []

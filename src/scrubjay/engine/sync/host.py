@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrubjay.engine import access
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.local import StorePeer
-from scrubjay.engine.sync.merge import Policy
+from scrubjay.engine.sync.merge import WinnerPolicy
 from scrubjay.engine.sync.peer import Changes, SyncBatch, Taken, TakeOptions
 from scrubjay.errors import Conflict, Forbidden
 from scrubjay.stores.promises.sync import Heard, Stamp
@@ -62,7 +62,9 @@ class Host:
         told = {name: description for name, description in parcel.spaces.items() if name in names}
         return replace(parcel, replicas=some, spaces=told), left
 
-    def take(self, parcel: SyncBatch, *, policy: Policy, named: str, sender: str, dry_run: bool) -> Sequence[Taken]:
+    def take(
+        self, parcel: SyncBatch, *, policy: WinnerPolicy, named: str, sender: str, dry_run: bool
+    ) -> Sequence[Taken]:
         """What became of each; a state that needs a decision is asked for by itself.
 
         :raises Forbidden: if a memory of it lies in a space that is not the caller's, here or by its own words, or in

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
 from scrubjay.engine.archive.archives import is_away, with_text
-from scrubjay.engine.archive.packing import Kept, pack, read_archive
+from scrubjay.engine.archive.packing import ArchivedText, pack, read_archive
 from scrubjay.engine.holding import locked_error
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
@@ -233,7 +233,7 @@ class StorePeer(Peer):
         if state.archive is None or state.erased or name in tx.archives.get([name]):
             return
         [memory] = tx.get([name], access.EVERYTHING)
-        data = pack(Kept(memory=memory, versions=tuple(tx.history.versions(name))), Tier.COLD)
+        data = pack(ArchivedText(memory=memory, versions=tuple(tx.history.versions(name))), Tier.COLD)
         archive = Archive(
             id=state.archive, tier=Tier.COLD, at=now, size=len(data), checksum=sha256(data).digest(), packed=data
         )
@@ -361,8 +361,8 @@ class StorePeer(Peer):
                 outcome=outcome.winner,
                 settled_at=now,
                 # What someone wanted erased is not kept here either.
-                ours=None if erased else codec.written(without_vectors(current)),
-                theirs=None if erased else codec.written(without_vectors(incoming)),
+                ours=None if erased else codec.write_json(without_vectors(current)),
+                theirs=None if erased else codec.write_json(without_vectors(incoming)),
             )
         )
 
@@ -428,7 +428,7 @@ class Away(NamedTuple):
     """The archived part of a memory."""
 
     archive: Archive
-    kept: Kept
+    kept: ArchivedText
 
 
 NOT_AWAY = object()

@@ -21,7 +21,7 @@ from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Memory, all_phrases
 
 
-class Policy(StrEnum):
+class WinnerPolicy(StrEnum):
     """How a conflict is decided, seen from the store that takes the other's state in."""
 
     INCOMING = "incoming"
@@ -67,7 +67,9 @@ def differing(one: Memory, other: Memory) -> tuple[str, ...]:
     return tuple(name for name in CONTENT if getattr(one, name) != getattr(other, name))
 
 
-def join_replicas(current: Replica | None, incoming: Replica, policy: Policy, *, latest: int = MAX_CLOCK) -> Joined:
+def join_replicas(
+    current: Replica | None, incoming: Replica, policy: WinnerPolicy, *, latest: int = MAX_CLOCK
+) -> Joined:
     """What a store that has `current` makes of another's `incoming`. A stamp behind `latest` is from the future."""
     if current is None:
         return Joined(state=incoming, winner=Winner.INCOMING)
@@ -117,22 +119,22 @@ def _keep_winner(current: Replica, winner: Replica, loser: Replica, *, conflict:
     return Joined(state=state, conflict=conflict, winner=side)
 
 
-def _decide(current: Replica, incoming: Replica, policy: Policy, latest: int) -> Joined:
-    if policy is Policy.MANUAL:
+def _decide(current: Replica, incoming: Replica, policy: WinnerPolicy, latest: int) -> Joined:
+    if policy is WinnerPolicy.MANUAL:
         return Joined(conflict=True, winner=Winner.NONE)
     newer, older = sorted((incoming, current), key=lambda one: _rank(one.stamp), reverse=True)
     doubted = newer.memory.hlc > latest >= older.memory.hlc
     if doubted:
         newer, older = older, newer
     # Of an erased one nothing is left to merge.
-    newest = policy is Policy.NEWEST or (policy is Policy.MERGE and (newer.erased or older.erased))
+    newest = policy is WinnerPolicy.NEWEST or (policy is WinnerPolicy.MERGE and (newer.erased or older.erased))
     if newest and not doubted:
         return _keep_winner(current, newer, older, conflict=True)
     if newest:
         memory, base, winner = newer.memory, newer, Winner.CURRENT if newer is current else Winner.INCOMING
-    elif policy is Policy.MERGE:
+    elif policy is WinnerPolicy.MERGE:
         memory, base, winner = merge_memories(newer.memory, older.memory), newer, Winner.BOTH
-    elif policy is Policy.INCOMING:
+    elif policy is WinnerPolicy.INCOMING:
         memory, base, winner = incoming.memory, incoming, Winner.INCOMING
     else:
         memory, base, winner = current.memory, current, Winner.CURRENT

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from scrubjay.engine.sync.merge import Policy, Winner
+from scrubjay.engine.sync.merge import Winner, WinnerPolicy
 from scrubjay.stores.promises.sync import Heard, Replica, Stamp
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import Link
@@ -59,7 +59,7 @@ class Taken:
 class TakeOptions:
     """How a parcel is to be taken in."""
 
-    policy: Policy
+    policy: WinnerPolicy
     named: str  # the policy as its caller called it, for the record
     sender: str  # the endpoint's name, for the record
     dry_run: bool = False

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.store import intake
 from scrubjay.engine.sync.local import MOST_AHEAD, StorePeer, without_vectors
-from scrubjay.engine.sync.merge import Policy, Winner
+from scrubjay.engine.sync.merge import Winner, WinnerPolicy
 from scrubjay.engine.sync.peer import Peer, SyncBatch, Taken, TakeOptions
 from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import (
@@ -251,10 +251,10 @@ class Syncing:
             raise NotFound(f"No open conflict {number}.", hint="`scrubjay sync conflicts` lists them.")
         theirs = codec.read(Replica, conflict.theirs)
         policy = {
-            Keep.OURS: Policy.CURRENT,
-            Keep.THEIRS: Policy.INCOMING,
-            Keep.NEWEST: Policy.NEWEST,
-            Keep.MERGED: Policy.MERGE,
+            Keep.OURS: WinnerPolicy.CURRENT,
+            Keep.THEIRS: WinnerPolicy.INCOMING,
+            Keep.NEWEST: WinnerPolicy.NEWEST,
+            Keep.MERGED: WinnerPolicy.MERGE,
         }[decision]
         self._local().take(
             SyncBatch(replicas=(theirs,)),
@@ -599,11 +599,11 @@ class Run:
     def _take_options(self, speaker: Peer) -> TakeOptions:
         incoming_is_source = speaker is self._source
         policy = {
-            Resolution.SOURCE_WINS: Policy.INCOMING if incoming_is_source else Policy.CURRENT,
-            Resolution.DESTINATION_WINS: Policy.CURRENT if incoming_is_source else Policy.INCOMING,
-            Resolution.NEWEST_WINS: Policy.NEWEST,
-            Resolution.MERGE: Policy.MERGE,
-            Resolution.MANUAL: Policy.MANUAL,
+            Resolution.SOURCE_WINS: WinnerPolicy.INCOMING if incoming_is_source else WinnerPolicy.CURRENT,
+            Resolution.DESTINATION_WINS: WinnerPolicy.CURRENT if incoming_is_source else WinnerPolicy.INCOMING,
+            Resolution.NEWEST_WINS: WinnerPolicy.NEWEST,
+            Resolution.MERGE: WinnerPolicy.MERGE,
+            Resolution.MANUAL: WinnerPolicy.MANUAL,
         }[self._request.resolution]
         return TakeOptions(
             policy=policy,
@@ -638,8 +638,8 @@ class Run:
                     endpoint=self._other,
                     policy=Resolution.MANUAL,
                     at=self._engine.now(),
-                    ours=codec.written(without_vectors(ours)),
-                    theirs=codec.written(without_vectors(theirs)),
+                    ours=codec.write_json(without_vectors(ours)),
+                    theirs=codec.write_json(without_vectors(theirs)),
                 )
             )
 

@@ -70,7 +70,7 @@ def build_value(kind: type[Value], body: Any) -> Value:
     :raises InvalidInput: if one is
     """
     try:
-        return codec.built(kind, body)
+        return codec.build_value(kind, body)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise InvalidInput("The peer's message does not match the sync protocol.") from None
 
@@ -78,7 +78,7 @@ def build_value(kind: type[Value], body: Any) -> Value:
 def size_of(item: Replica | Link) -> int:
     """Bytes on the way, a little more rather than less."""
     flat = _flatten(item) if isinstance(item, Replica) else item
-    return len(codec.written(flat).encode()) + 1
+    return len(codec.write_json(flat).encode()) + 1
 
 
 def batches(items: Iterable[Item], size: Callable[[Item], int], limit: int = BYTES) -> Iterator[tuple[Item, ...]]:

@@ -46,7 +46,7 @@ from scrubjay.engine.cursors import signing_key
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.hooks.listening import listen
-from scrubjay.servers.calls import Service, fault, offered
+from scrubjay.servers.calls import Service, fault, offered_dialect
 from scrubjay.servers.http.access_log import Journal, set_up_logs
 from scrubjay.servers.http.admission import Admission
 from scrubjay.servers.http.connect_texts import announcement
@@ -61,9 +61,9 @@ from scrubjay.servers.http.one_site import OneSite
 from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.servers.http.openapi import description
 from scrubjay.servers.http.page import page_routes
-from scrubjay.servers.http.processes import Worker, bound
+from scrubjay.servers.http.processes import Worker, bind_socket
 from scrubjay.servers.http.rate_limits import Limits, SharedWindows
-from scrubjay.servers.http.rest import address_of, dialects_by_root, failed, refused, rest_routes, root_of, turned_away
+from scrubjay.servers.http.rest import address_of, dialects_by_root, fail, refuse, rest_routes, root_of, turned_away
 from scrubjay.servers.http.sign_in import SignInLink, session_routes
 from scrubjay.servers.http.streams import Streams
 from scrubjay.servers.http.tokens import Tokens
@@ -113,7 +113,7 @@ def build_app(
 
     def not_admitted(scope: Scope, error: Error) -> Response:
         address = address_of(rest, scope)
-        return failed(error) if address is None else refused(address, error)
+        return fail(error) if address is None else refuse(address, error)
 
     roots = dialects_by_root(tables)
 
@@ -226,7 +226,7 @@ def wrong_address(error: HTTPException) -> Refusal:
 async def broken(_request: Request, error: Exception) -> Response:
     if isinstance(error, StoppedReading):  # the connection deals with it
         return Response(status_code=499)
-    return failed(fault("a route"))
+    return fail(fault("a route"))
 
 
 class McpAddress:
@@ -297,8 +297,8 @@ def serve(settings: Settings, worker: Worker | None = None) -> None:
             link = SignInLink(worker.link, until=worker.link_until, once=worker.take_link)
         app = build_app(
             engine,
-            [offered(find(name), also=settings.also, by_client=settings.also_by_client) for name in DIALECTS],
-            only_rest=[offered(find(name), also=settings.also) for name in ONLY_REST],
+            [offered_dialect(find(name), also=settings.also, by_client=settings.also_by_client) for name in DIALECTS],
+            only_rest=[offered_dialect(find(name), also=settings.also) for name in ONLY_REST],
             credentials=credentials,
             limits=Limits(windows=SharedWindows(engine.records.count_call), local=settings.limits),
             link=link,
@@ -368,7 +368,7 @@ def listening(host: str, port: int, engine: Engine | None = None, worker: Worker
             hint="Create one first: scrubjay keys create --user NAME --role owner.",
             field="host",
         )
-    listener = bound(host, port, shared=worker is not None)
+    listener = bind_socket(host, port, shared=worker is not None)
     # Connections inherit it. Without it the second half of each answer waits 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

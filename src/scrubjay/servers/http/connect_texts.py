@@ -16,7 +16,7 @@ KEY_HEADER = {"X-API-Key": "YOUR_KEY"}
 
 def claude_code_stdio(settings: Settings) -> str:
     want = find_wanted(CLIENTS["claude-code"], settings, scope=USER, folder=Path.cwd(), space=None)
-    return " ".join(["claude mcp add", NAME, "--", *map(quoted, [want.command, *want.arguments])])
+    return " ".join(["claude mcp add", NAME, "--", *map(quote, [want.command, *want.arguments])])
 
 
 def claude_code_http(url: str, headers: Mapping[str, str] | None = None) -> str:
@@ -47,13 +47,13 @@ def announcement(
 def connecting(url: str, settings: Settings, *, needs_key: bool) -> str:
     """The one command for all clients, one entry, and what prints the others. A client starts its own server, if the
     memory is in this home's file; a database server's address may contain a password, so it is not written."""
-    program = NAME if shutil.which(NAME) else quoted(command())
+    program = NAME if shutil.which(NAME) else quote(command())
     key = "\nOver HTTP a key is needed: scrubjay keys create --user NAME" if needs_key else ""
     if settings.store == f"sqlite:///{settings.home / 'memories.db'}":
         options, entry, over_http = home_arguments(settings), claude_code_stdio(settings), f" (over HTTP: --url {url})"
     else:
         options, entry, over_http = ["--url", url], claude_code_http(url, KEY_HEADER if needs_key else None), ""
-    how = "".join(f" {quoted(option)}" for option in options)
+    how = "".join(f" {quote(option)}" for option in options)
     return (
         f"Connect the clients on this machine:\n  {program} install{how}\n"
         f"Or by hand, Claude Code for one:\n  {entry}\n"
@@ -67,5 +67,5 @@ def place(settings: Settings) -> str:
     return path if scheme == "sqlite" else "a database server"
 
 
-def quoted(argument: str) -> str:
+def quote(argument: str) -> str:
     return f'"{argument}"' if " " in argument else argument

@@ -114,7 +114,7 @@ class Guard:
             return await self._refused(scope, too_large(self._max_body_bytes))(scope, receive, send)
         if body["type"] == "http.request":  # else the client has left
             # One that does not read its answer is disconnected, so that it holds nothing for ever.
-            await self._app(scope, replayed(body, receive), read_in_time(send, self._seconds))
+            await self._app(scope, replay(body, receive), read_in_time(send, self._seconds))
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
@@ -194,7 +194,7 @@ def read_in_time(send: Send, seconds: float) -> Send:
     return timed
 
 
-def replayed(first: Message, receive: Receive) -> Receive:
+def replay(first: Message, receive: Receive) -> Receive:
     waiting = [first]
 
     async def next_message() -> Message:

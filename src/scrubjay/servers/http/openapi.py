@@ -320,7 +320,7 @@ KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~
 VERSION = {"type": "string", "pattern": '^(\\*|"?[1-9][0-9]{0,8}"?)$'}
 
 
-def given(name: str, place: str, description: str, schema: Schema) -> Document:
+def build_parameter(name: str, place: str, description: str, schema: Schema) -> Document:
     return {"name": name, "in": place, "description": description, "schema": schema}
 
 
@@ -332,12 +332,14 @@ COMPONENTS: Document = {
     },
     "schemas": {"Error": OPEN({"error": OPEN(ERROR, required=list(ERROR))}, required=["error"])},
     "parameters": {
-        "space": given("space", "query", "The space to use.", SPACE),
-        "X-Scrubjay-Space": given(
+        "space": build_parameter("space", "query", "The space to use.", SPACE),
+        "X-Scrubjay-Space": build_parameter(
             "X-Scrubjay-Space", "header", "The same, as a header; ?space= takes precedence.", SPACE
         ),
-        **{name: given(name, "header", ONCE, KEY) for name in ("Idempotency-Key", "X-Idempotency-Key")},
-        "If-Match": given("If-Match", "header", "Make this change only to this version of the memory.", VERSION),
+        **{name: build_parameter(name, "header", ONCE, KEY) for name in ("Idempotency-Key", "X-Idempotency-Key")},
+        "If-Match": build_parameter(
+            "If-Match", "header", "Make this change only to this version of the memory.", VERSION
+        ),
     },
     "headers": {
         "X-Request-Id": {"schema": {"type": "string"}, "description": "The request's id in the log."},

@@ -94,7 +94,7 @@ def count_of(text: str) -> int:
     return count
 
 
-def bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
+def bind_socket(host: str, port: int, *, shared: bool = False) -> socket.socket:
     """A socket that listens there; others may listen beside it, if it is shared.
 
     :raises InvalidInput: if the port is in use
@@ -117,7 +117,7 @@ def keep_workers(settings: Settings, count: int) -> int:
 
     :raises InvalidInput: if the address is in use
     """
-    with bound(settings.host, settings.port) as free:  # another server's port is not shared
+    with bind_socket(settings.host, settings.port) as free:  # another server's port is not shared
         port = free.getsockname()[1]
     place = tempfile.gettempdir()  # with room for the name of a folder and of a socket in it
     folder = tempfile.mkdtemp(prefix="scrubjay-", dir=place if len(place) + 30 <= LONGEST else "/tmp")  # noqa: S108
@@ -135,7 +135,7 @@ def keep_workers(settings: Settings, count: int) -> int:
     workers: dict[int, subprocess.Popen[bytes]] = {}
     try:
         for number in range(count):
-            workers[number] = started(replace(shared, number=number, announces=number == 0))
+            workers[number] = start_worker(replace(shared, number=number, announces=number == 0))
         return replace_dead(workers, shared)
     except Stopped:
         return 0
@@ -150,7 +150,7 @@ def stop(_number: int, _frame: object) -> None:
     raise Stopped
 
 
-def started(worker: Worker) -> subprocess.Popen[bytes]:
+def start_worker(worker: Worker) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "scrubjay", *sys.argv[1:], "--worker"],
         stdin=subprocess.PIPE,
@@ -176,7 +176,7 @@ def replace_dead(workers: dict[int, subprocess.Popen[bytes]], shared: Worker) ->
                 return status
             if status > 0 and time.monotonic() - begun[number] < AGAIN_SECONDS:
                 continue
-            workers[number] = started(replace(shared, number=number, announces=False))
+            workers[number] = start_worker(replace(shared, number=number, announces=False))
             begun[number] = time.monotonic()
 
 

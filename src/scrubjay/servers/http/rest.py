@@ -32,7 +32,7 @@ from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.http.guard import Refusal, failure
 from scrubjay.servers.http.rate_limits import Rate
 from scrubjay.servers.http.streams import Last, Open, Streams
-from scrubjay.servers.reply_size import MAX_BYTES, bounded
+from scrubjay.servers.reply_size import MAX_BYTES, bound_body
 from scrubjay.servers.stdio.frames import whole_number
 from scrubjay.values.frozen import dataclass
 
@@ -142,7 +142,7 @@ class Endpoint:
             with self._streams.place(request.state.engine.caller) as opened:
                 await (await self._answer(address, request, opened))(scope, receive, send)
         except RateLimited as error:
-            await refused(address, error)(scope, receive, send)
+            await refuse(address, error)(scope, receive, send)
 
     async def _answer(self, address: Address, request: Request, opened: Open | None) -> Response:
         engine: Engine = request.state.engine
@@ -151,14 +151,14 @@ class Endpoint:
         try:
             call = await call_of(address, request)
         except Error as error:
-            return refused(address, error)
+            return refuse(address, error)
         except ClientDisconnect:
             return Response(status_code=400)  # the client has left
 
         def shape(reply: Reply, rate: Rate | None) -> Response:
             request.state.rate = rate or request.state.rate
             if reply.stream is not None and opened is not None:
-                return streamed(address, reply.stream, self._streams, opened)
+                return stream_reply(address, reply.stream, self._streams, opened)
             return respond(address, reply)
 
         return await self._service.answer(call, lambda: engine, shape, user=engine.caller.user)
@@ -202,7 +202,7 @@ def read_body(headers: Headers, body: bytes) -> Body:
         return {}
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidInput("The body must be JSON.", hint="Send Content-Type: application/json.")
-    value = parsed(body)
+    value = parse_json(body)
     if not isinstance(value, dict):
         raise InvalidInput("The body must be a JSON object.")
     return value
@@ -212,7 +212,7 @@ def read_body(headers: Headers, body: bytes) -> Body:
 MANY_DIGITS = re.compile(rb"[0-9]{19}")
 
 
-def parsed(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
     """JSON with every number exact. What only a lenient parser accepts (NaN, 1e999, a lone surrogate) is read as well:
     `plain_json.check` refuses it and says where it is.
 
@@ -266,16 +266,16 @@ def status_of(error: Error) -> int:
 
 def respond(address: Address, reply: Reply) -> Response:
     """The reply as JSON; fewer items where it would be too large."""
-    body = written(reply.body)
+    body = write_json(reply.body)
     if len(body) > MAX_BYTES:
-        body = written(bounded(reply.body))
+        body = write_json(bound_body(reply.body))
     if reply.error is None:
         beside = {"scrubjay-notices": json.dumps(reply.notices)} if reply.notices else None  # ASCII, as headers are
         return Response(body, address.status, beside, "application/json")
     return Response(body, status_of(reply.error), headers_of(reply.error), "application/json")
 
 
-def written(value: Any) -> bytes:
+def write_json(value: Any) -> bytes:
     """As JSON, whatever a store contains."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)  # enum values are keys too
@@ -302,17 +302,17 @@ def headers_of(error: Error) -> dict[str, str]:
     return headers
 
 
-def refused(address: Address, error: Error) -> Response:
+def refuse(address: Address, error: Error) -> Response:
     """An error from before the operation was reached, in its dialect's shape."""
     return respond(address, address.dialect.failure(error, address.operation.name))
 
 
-def failed(error: Error) -> Response:
+def fail(error: Error) -> Response:
     """An error outside any dialect."""
-    return failure(status_of(error), error.code, said(error), headers_of(error))
+    return failure(status_of(error), error.code, sentence_of(error), headers_of(error))
 
 
-def said(error: Error) -> str:
+def sentence_of(error: Error) -> str:
     return error.message if error.hint is None else f"{error.message} {error.hint}"
 
 
@@ -326,7 +326,7 @@ def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:
     if dialect is None:
         return refusal.plain()
     error = next((kind for kind in STATUSES if kind.code == refusal.code), InvalidInput)(refusal.message)
-    return Response(written(dialect.failure(error, "").body), refusal.status, refusal.headers, "application/json")
+    return Response(write_json(dialect.failure(error, "").body), refusal.status, refusal.headers, "application/json")
 
 
 def dialects_by_root(dialects: Sequence[Dialect]) -> dict[str, Dialect]:
@@ -341,7 +341,7 @@ def root_of(path: str) -> str:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def streamed(address: Address, stream: Stream, streams: Streams, opened: Open) -> Response:
+def stream_reply(address: Address, stream: Stream, streams: Streams, opened: Open) -> Response:
     write = WRITTEN[stream.kind]
     pieces = streams.sent(stream, opened, partial(next_piece, address, stream), changes=address.operation.changes)
 
@@ -371,11 +371,11 @@ def next_piece(address: Address, stream: Stream) -> Body | Last | None:
 
 def as_event(piece: Body) -> bytes:
     named = [f"{field}: {piece[field]}\n".encode() for field in ("event", "id") if piece.get(field) is not None]
-    return b"".join([*named, b"data: ", written(piece["data"]), b"\n\n"])
+    return b"".join([*named, b"data: ", write_json(piece["data"]), b"\n\n"])
 
 
 def as_line(piece: Body) -> bytes:
-    return written(piece) + b"\n"
+    return write_json(piece) + b"\n"
 
 
 WRITTEN = {Pieces.EVENTS: as_event, Pieces.LINES: as_line}

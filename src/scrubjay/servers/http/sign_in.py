@@ -31,7 +31,7 @@ from scrubjay.servers.http.credentials import COOKIE
 from scrubjay.servers.http.crowd import address_of
 from scrubjay.servers.http.processes import LINK_SECONDS
 from scrubjay.servers.http.rate_limits import Limits
-from scrubjay.servers.http.rest import failed, read_body
+from scrubjay.servers.http.rest import fail, read_body
 
 THREADS = 4  # for writing sessions; however many of those wait, other requests are handled
 KNOWN = ({"key"}, {"user", "password"})
@@ -72,12 +72,12 @@ def session_routes(engine: Engine, limits: Limits, link: SignInLink) -> list[Rou
             limits.sign_in(address_of(request.client), name_in(given))
             signed_in = await run_sync(lambda: engine.callers.sign_in(**given), limiter=own)
         except Error as error:
-            return failed(error)
+            return fail(error)
         return with_cookie(request, signed_in, JSONResponse({"status": "ok"}))
 
     async def by_link(request: Request) -> Response:
         if not link.use(request.path_params["word"]):
-            return failed(Unauthenticated("This link has expired or has already been used."))
+            return fail(Unauthenticated("This link has expired or has already been used."))
         signed_in = await run_sync(engine.callers.sign_in_locally, limiter=own)
         return with_cookie(request, signed_in, RedirectResponse("/", status_code=303))
 

@@ -48,7 +48,7 @@ class Prompting(Asking):
     prompts: tuple[UserPrompt, ...]
 
     async def list(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=[listed(one) for one in self.prompts])
+        return ListPromptsResult(prompts=[list_prompt(one) for one in self.prompts])
 
     async def get(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
         given = dict(params.arguments or {})
@@ -80,7 +80,7 @@ def check(prompt: UserPrompt, given: dict[str, str]) -> None:
             raise InvalidInput(f"{name} is required.", field=name)
 
 
-def listed(prompt: UserPrompt) -> Prompt:
+def list_prompt(prompt: UserPrompt) -> Prompt:
     return Prompt(
         name=prompt.name,
         title=prompt.title,

@@ -64,7 +64,7 @@ from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.mcp.prompts import prompt_handlers
 from scrubjay.servers.mcp.resources import resource_handlers
 from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_model, reporter
-from scrubjay.servers.reply_size import bounded, shallow
+from scrubjay.servers.reply_size import bound_body, shallow
 from scrubjay.servers.stdio.answers import FRESH_MS
 from scrubjay.servers.stdio.manifest import sheet_of
 from scrubjay.servers.stdio.profile import compose
@@ -168,12 +168,12 @@ class Tools:
         try:
             call = call_of(tool, arguments, ctx, self.transport, ask)
         except InvalidInput as error:
-            return shaped(tool.dialect.failure(error, tool.operation))
+            return shape_result(tool.dialect.failure(error, tool.operation))
 
         def shape(reply: Reply, rate: Rate | None) -> CallToolResult:
             if rate is not None and ctx.request is not None:
                 ctx.request.state.rate = rate
-            return shaped(without_stream(call, reply), rate)
+            return shape_result(without_stream(call, reply), rate)
 
         user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
         return await self.service.answer(call, lambda: self.engine(ctx), shape, user=user)
@@ -234,8 +234,8 @@ def one_of(in_meta: Said | None, in_headers: Said | None, header: str) -> Said |
     return in_headers if in_meta is None else in_meta
 
 
-def shaped(reply: Reply, rate: Rate | None = None) -> CallToolResult:
-    reply = replace(reply, body=shallow(bounded(reply.body)))
+def shape_result(reply: Reply, rate: Rate | None = None) -> CallToolResult:
+    reply = replace(reply, body=shallow(bound_body(reply.body)))
     meta = {**({} if rate is None else rate.headers), **({NOTICES: list(reply.notices)} if reply.notices else {})}
     return CallToolResult(
         content=[TextContent(type="text", text=reply.text)],

@@ -77,12 +77,12 @@ class BoundedSessions:
             "headers": [(SESSION.encode(), name.encode())],
             "user": self._open.pop(name).user,
         }
-        await self._app(request, nothing_more, ignored)
+        await self._app(request, nothing_more, ignore_end)
 
 
 async def nothing_more() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 
-async def ignored(_message: Message) -> None:
+async def ignore_end(_message: Message) -> None:
     """There is no client to read that it has ended."""

@@ -35,22 +35,22 @@ class BadFrame(Exception):
         return {"jsonrpc": "2.0", "id": self.id, "error": {"code": self.code, "message": str(self)}}
 
 
-def encoded(message: Message) -> bytes:
+def encode(message: Message) -> bytes:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def decoded(line: bytes) -> Message:
+def decode(line: bytes) -> Message:
     """The message in a line: a request, a notification or a reply.
 
     :raises BadFrame: if there is none
     """
     try:
-        return _checked(line, _parsed(line))
+        return _check(line, _parse(line))
     except RecursionError:
         raise BadFrame(PARSE_ERROR, "The JSON is nested too deeply.") from None
 
 
-def _checked(line: bytes, value: Any) -> Message:
+def _check(line: bytes, value: Any) -> Message:
     if isinstance(value, list):
         raise BadFrame(INVALID_REQUEST, "Batches are not part of this protocol: send one message per line.")
     if not isinstance(value, dict):
@@ -77,7 +77,7 @@ def _checked(line: bytes, value: Any) -> Message:
 LONE_SURROGATE = "The message contains a lone surrogate, which is not valid text."
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         return _DECODER.decode(line.decode())
     except UnicodeDecodeError as error:
@@ -88,7 +88,7 @@ def _parsed(line: bytes) -> Any:
         raise BadFrame(PARSE_ERROR, f"The line is not JSON: {error}.") from None
 
 
-def _refused(name: str) -> NoReturn:
+def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
@@ -109,7 +109,7 @@ def whole_number(text: str) -> int:
 
 
 # Python reads NaN, Infinity and 1e999; JSON has none of them, and no later part of the server expects them.
-_DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_finite, parse_int=whole_number)
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, parse_int=whole_number)
 
 
 def _checked_id(value: Message) -> Id:

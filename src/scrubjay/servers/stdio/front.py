@@ -22,9 +22,9 @@ import time
 from queue import SimpleQueue
 
 from scrubjay.servers.stdio.answers import Answers
-from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame, decoded, encoded, too_long
+from scrubjay.servers.stdio.frames import MAX_LINE, BadFrame, decode, encode, too_long
 from scrubjay.servers.stdio.options import HELP, Options, UsageError, parse
-from scrubjay.servers.stdio.profile import compose, offers_also, shipped, shipped_sheet, without_also
+from scrubjay.servers.stdio.profile import compose, offers_also, shipped_dialects, shipped_sheet, without_also
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def run_stdio(arguments: Sequence[str], incoming: int, outgoing: int) -> int:
         if options.help:
             os.write(outgoing, HELP.encode())
             return 0
-        unknown = [name for name in options.dialects if name not in shipped()]
+        unknown = [name for name in options.dialects if name not in shipped_dialects()]
         if unknown:
-            raise UsageError(f"Unknown dialect {unknown[0]!r}. Known: {', '.join(shipped())}.")
+            raise UsageError(f"Unknown dialect {unknown[0]!r}. Known: {', '.join(shipped_dialects())}.")
     except UsageError as error:
         sys.stderr.write(f"scrubjay mcp: {error}\nTry `scrubjay mcp --help`.\n")
         return 2
@@ -150,9 +150,9 @@ class Front:
         try:
             if isinstance(line, BadFrame):
                 raise line
-            message = decoded(line)
+            message = decode(line)
         except BadFrame as bad:
-            self._wire.send(encoded(bad.reply()))
+            self._wire.send(encode(bad.reply()))
             return
         if "method" not in message:  # a reply to something that the library asked
             if self._serving.is_set():
@@ -183,7 +183,7 @@ class Front:
     def _take_request(self, request: Message) -> None:
         result, heard = self._answers.answer(request)
         if result is not None:
-            self._wire.send(encoded({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+            self._wire.send(encode({"jsonrpc": "2.0", "id": request["id"], "result": result}))
             if heard:
                 self._inbox.put({**request, "id": REPLAYED})
             return

@@ -54,13 +54,13 @@ def tool_of(operation: Operation) -> dict[str, object]:
     }
 
 
-def written(dialect: Dialect) -> str:
+def write_manifest(dialect: Dialect) -> str:
     return json.dumps(sheet_of(dialect), indent=1, ensure_ascii=False) + "\n"
 
 
 def stale(folder: Path) -> list[str]:
     """The dialects whose file is missing or differs from their table."""
-    return [name for name in DIALECTS if _read(folder / f"{name}.json") != written(find(name))]
+    return [name for name in DIALECTS if _read(folder / f"{name}.json") != write_manifest(find(name))]
 
 
 def _read(path: Path) -> str | None:
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
         return 2
     folder.mkdir(exist_ok=True)
     for name in DIALECTS:
-        (folder / f"{name}.json").write_text(written(find(name)), encoding="utf-8")
+        (folder / f"{name}.json").write_text(write_manifest(find(name)), encoding="utf-8")
     return 0
 
 

@@ -27,8 +27,7 @@ Options:
   --help          Show this message.
 
 Examples:
-  claude mcp add scrubjay -- scrubjay mcp
-  claude mcp add scrubjay -- scrubjay mcp --space auto
+  claude mcp add scrubjay -- scrubjay mcp --dialect scrubjay --space auto
   scrubjay mcp --home ./memories
 
 Environment: SCRUBJAY_HOME, SCRUBJAY_SPACE, SCRUBJAY_LOG_LEVEL (debug, info, warning, error) and more:

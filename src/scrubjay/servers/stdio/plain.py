@@ -41,9 +41,9 @@ from scrubjay.servers.calls import (
     served_tools,
     without_stream,
 )
-from scrubjay.servers.reply_size import bounded, shallow
+from scrubjay.servers.reply_size import bound_body, shallow
 from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS
-from scrubjay.servers.stdio.frames import encoded
+from scrubjay.servers.stdio.frames import encode
 from scrubjay.servers.stdio.front import REPLAYED
 from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.callers import LOCAL_USER, Provenance
@@ -262,7 +262,7 @@ def _is_plain(meta: Any) -> bool:
 
 
 def _result(reply: Reply) -> Message:
-    reply = replace(reply, body=shallow(bounded(reply.body)))
+    reply = replace(reply, body=shallow(bound_body(reply.body)))
     return {
         "content": [{"type": "text", "text": reply.text}],
         "structuredContent": reply.body,
@@ -288,4 +288,4 @@ def _line(message: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS) + b"\n"
     except TypeError:  # a number beyond 64 bits
-        return encoded(dict(message))
+        return encode(dict(message))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MANIFESTS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "dialects", "manifests")
 
 
-def shipped() -> list[str]:
+def shipped_dialects() -> list[str]:
     """The dialects that have a manifest."""
     return sorted(name.removesuffix(".json") for name in os.listdir(MANIFESTS) if name.endswith(".json"))
 
@@ -58,7 +58,7 @@ def without_also(schema: Any) -> Any:
 
 def compose(sheets: Sequence[Sheet], *, extras: bool = False) -> Profile:
     """One server for these dialects; with more than one, every tool is named by its dialect and its name."""
-    parts = sheets if len(sheets) == 1 else [_prefixed(sheet) for sheet in sheets]
+    parts = sheets if len(sheets) == 1 else [_add_prefix(sheet) for sheet in sheets]
     return {
         "name": parts[0]["server_name"] if len(parts) == 1 else "scrubjay",
         "instructions": parts[0]["instructions"] if len(parts) == 1 else _together(parts),
@@ -98,7 +98,7 @@ def served_name(dialect: str, operation: str, *, alone: bool) -> str:
     return operation if alone else f"{dialect}_{operation}"
 
 
-def _prefixed(sheet: Sheet) -> Sheet:
+def _add_prefix(sheet: Sheet) -> Sheet:
     """A sheet among others: its tools are prefixed, and texts that mention a tool use its served name."""
     dialect = sheet["dialect"]
     renamed = _renaming(dialect, [tool["name"] for tool in sheet["tools"]])
@@ -108,7 +108,7 @@ def _prefixed(sheet: Sheet) -> Sheet:
         "acts": {act: served_name(dialect, tool, alone=False) for act, tool in sheet["acts"].items()},
         "extras": [served_name(dialect, name, alone=False) for name in sheet["extras"]],
         "tools": [
-            {**_described(tool, renamed), "name": served_name(dialect, tool["name"], alone=False)}
+            {**_describe(tool, renamed), "name": served_name(dialect, tool["name"], alone=False)}
             for tool in sheet["tools"]
         ],
     }
@@ -121,13 +121,13 @@ def _renaming(dialect: str, names: list[str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda found: served_name(dialect, found[0], alone=False), text)
 
 
-def _described(value: Any, renamed: Callable[[str], str]) -> Any:
+def _describe(value: Any, renamed: Callable[[str], str]) -> Any:
     """The same JSON, in which descriptions that mention a tool use its served name."""
     if isinstance(value, dict):
         return {
-            key: renamed(inner) if key == "description" and isinstance(inner, str) else _described(inner, renamed)
+            key: renamed(inner) if key == "description" and isinstance(inner, str) else _describe(inner, renamed)
             for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [_described(inner, renamed) for inner in value]
+        return [_describe(inner, renamed) for inner in value]
     return value

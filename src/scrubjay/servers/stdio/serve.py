@@ -14,7 +14,7 @@ from scrubjay.dialects.table import find
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.hooks.listening import listen
-from scrubjay.servers.calls import Opening, offered
+from scrubjay.servers.calls import Opening, offered_dialect
 from scrubjay.servers.stdio.options import Options
 from scrubjay.servers.stdio.plain import Plain
 from scrubjay.servers.stdio.profile import offers_also
@@ -38,7 +38,7 @@ def serve(
     closing: list[Callable[[], None]] = []
     opening = Opening(lambda: _open(options, closing, lambda: plain.client))
     also, asks = offers_also(os.environ), _may_ask(options)
-    dialects = [offered(find(name), also=also, by_client=asks) for name in options.dialects]
+    dialects = [offered_dialect(find(name), also=also, by_client=asks) for name in options.dialects]
     limits = _limits(options)
     plain = Plain(dialects, opening.engine, inbox, deliver)
     threading.Thread(target=_open_ahead, args=(opening,), daemon=True).start()

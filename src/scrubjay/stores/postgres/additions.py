@@ -11,6 +11,7 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import CARRIED, PUBLIC, SHARED
 from scrubjay.stores.postgres.sql import first_row_of, row_of
 from scrubjay.stores.postgres.statistics import counted_of
+from scrubjay.stores.postgres.stored import await_file
 from scrubjay.stores.postgres.values import Texts, all_vectors, copied_lines, copied_vectors, copy_in
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Addition
@@ -59,7 +60,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
     for columns in rows:
         if columns["space"] in mirrored:
             place = {name: columns[name] for name in ("space", "version", "state")}
-            tx.file_waits(columns["id"], **place, moved=False)
+            await_file(tx._con, columns["id"], **place, moved=False)
 
 
 def _copy(tx: PostgresTransaction, table: str, columns: Iterable[str], rows: Sequence[Row]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.postgres.filters import namesakes
 from scrubjay.stores.postgres.sql import row_of
+from scrubjay.stores.postgres.stored import Known, await_file, find
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
@@ -17,7 +18,7 @@ from scrubjay.values.memory import AT_HAND, Memory, State
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.stores.postgres.transaction import Known, PostgresTransaction
+    from scrubjay.stores.postgres.transaction import PostgresTransaction
 
 
 def replicate(
@@ -29,7 +30,7 @@ def replicate(
     change: Change,
 ) -> None:
     memory = replica.memory
-    known = tx._known(memory.id)
+    known = find(tx._con, memory.id)
     if known is not None and _same(known, replica):
         tx._update(memory.space, known.seq, {"version": memory.version})
         _file_of(tx, memory, known, moved=False)
@@ -81,7 +82,7 @@ def _replace_by(
     memory, seq = replica.memory, known.seq
     if replica.erased:
         tx.purge(memory.id, at=memory.updated_at, final=False)
-        now = tx._known(memory.id)
+        now = find(tx._con, memory.id)
         assert now is not None
         tx._move(now.counted.space, memory.space, seq)
         tx._update(now.counted.space, seq, columns | {"parts": 0})
@@ -112,7 +113,7 @@ def _replace_by(
 def _replace_all_vectors(
     tx: PostgresTransaction, memory: Memory, seq: int, vectors: Sequence[Vector], parts: int
 ) -> None:
-    before = tx._known(memory.id)
+    before = find(tx._con, memory.id)
     assert before is not None
     size = sum(4 * len(vector) for vector in vectors)
     left = {"text_version": memory.version, "parts": parts, "vector_bytes": size}
@@ -122,7 +123,7 @@ def _replace_all_vectors(
 
 
 def _file_of(tx: PostgresTransaction, memory: Memory, known: Known, *, moved: bool) -> None:
-    tx.file_waits(memory.id, space=memory.space, version=memory.version, state=known.counted.state, moved=moved)
+    await_file(tx._con, memory.id, space=memory.space, version=memory.version, state=known.counted.state, moved=moved)
 
 
 def _same(known: Known, replica: Replica) -> bool:

@@ -12,32 +12,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from scrubjay.errors import Conflict, NotFound, SpaceNotFound
+from scrubjay.errors import Conflict, NotFound
 from scrubjay.stores.postgres import additions, replication
 from scrubjay.stores.postgres import checkup as postgres_checkup
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import CARRIED, namesakes
+from scrubjay.stores.postgres.filters import CARRIED
 from scrubjay.stores.postgres.reads import PostgresReads
-from scrubjay.stores.postgres.sql import COLUMNS, COUNTED, PostgresSql, first_row_of, memory_of_columns, row_of
+from scrubjay.stores.postgres.sql import COUNTED, PostgresSql, first_row_of, memory_of_columns, row_of
 from scrubjay.stores.postgres.statistics import Counted, Counts, count_reads, counted_of, log_recalls
+from scrubjay.stores.postgres.stored import Known, await_file, find, inserting, look_up
 from scrubjay.stores.postgres.values import all_vectors
 from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
-    FIELDS,
-    Row,
     as_json,
-    check_next,
-    memory_of,
     renamed,
     snapshot_of,
     without_asides,
@@ -57,23 +53,7 @@ HANGING = (  # tables with rows of a memory
     "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
-# Behind files that wait, for those that already do.
-AGAIN = "ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version"
 FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
-
-
-class Known(NamedTuple):
-    """A memory's row as it stands."""
-
-    row: Row
-    counted: Counted
-    fingerprint: bytes | None
-    packed_bytes: int | None  # None: it was not archived
-    seq: int
-
-    @property
-    def memory(self) -> Memory:
-        return memory_of(self.row)
 
 
 @holds_changes
@@ -118,10 +98,10 @@ class PostgresTransaction(PostgresReads, Transaction):
     ) -> Memory:
         memory = self._without_asides(memory)
         rephrased = former_phrases is not None
-        known, repeated, mirrored = self._looked_up(memory, fingerprint, same=rephrased)
+        known, repeated, mirrored = look_up(self._con, memory, fingerprint, same=rephrased)
         columns = row_of(memory) | {"fingerprint": fingerprint}
         if rephrased:
-            columns["former_also"] = codec.written(former_phrases)
+            columns["former_also"] = codec.write_json(former_phrases)
         if known is None:
             new = self._insert(memory, columns, vectors or (), parts=parts, repeated=repeated, mirrored=mirrored)
             if agreed is not None:
@@ -216,7 +196,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         return True
 
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
-        known = self._known(id)
+        known = find(self._con, id)
         if known is None or known.counted.state == State.PURGED:
             return
         space, seq = known.counted.space, known.seq
@@ -272,48 +252,10 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._seen_gone(id, known.counted, erased)
         self._mark_repeats(known.fingerprint)
         if final:
-            self.file_waits(id, space=space, version=version, state=int(State.PURGED), moved=True)
-
-    def file_waits(self, id: str, *, space: str, version: int, state: int, moved: bool) -> None:
-        """A memory has changed: its file, if it is kept as one, is to be written; and if it has moved, those that
-        name it by its path."""
-        self._con.execute(
-            """
-            INSERT INTO files (space, memory, name)
-            SELECT name, %(id)s, ''
-            FROM spaces
-            WHERE name = %(space)s
-            AND mirrored
-            AND %(state)s < 2
-            AND NOT EXISTS (SELECT 1 FROM files WHERE files.memory = %(id)s)
-            """,
-            {"id": id, "space": space, "state": state},
-        )
-        self._con.execute(
-            f"""
-            INSERT INTO outbox (space, memory, version)
-            SELECT space, memory, %s FROM files WHERE memory = %s
-            {AGAIN}
-            """,
-            (version, id),
-        )
-        if moved:
-            self._con.execute(
-                f"""
-                INSERT INTO outbox (space, memory, version)
-                SELECT DISTINCT files.space, files.memory, others.version
-                FROM links
-                JOIN memories AS others ON others.id IN (links.source, links.target)
-                JOIN files ON files.memory = others.id
-                WHERE (links.source = %(id)s OR links.target = %(id)s)
-                AND others.id <> %(id)s
-                {AGAIN}
-                """,
-                {"id": id},
-            )
+            await_file(self._con, id, space=space, version=version, state=int(State.PURGED), moved=True)
 
     def put_away(self, id: str, archive: Archive, *, keep_vectors: bool) -> None:
-        known = self._known(id)
+        known = find(self._con, id)
         if known is None:
             raise NotFound(f"No memory {id!r}.")
         if known.packed_bytes is not None:
@@ -330,7 +272,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._recount(known)
 
     def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
-        known = self._known(memory.id)
+        known = find(self._con, memory.id)
         if known is None or known.packed_bytes is None:
             raise NotFound(f"Memory {memory.id} is not archived.")
         space, seq = known.counted.space, known.seq
@@ -366,7 +308,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             log_recalls(self._con, batch)
 
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
-        known = self._known(memory.id)
+        known = find(self._con, memory.id)
         if known is None or known.counted.state == State.PURGED:
             return
         was, (space, seq) = known.memory, (known.counted.space, known.seq)
@@ -382,10 +324,10 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._write_tags(seq, after)
         self.history.restate(memory.id, former)
         state, moved = known.counted.state, after.path != was.path
-        self.file_waits(was.id, space=space, version=was.version, state=state, moved=moved)
+        await_file(self._con, was.id, space=space, version=was.version, state=state, moved=moved)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
-        known = self._known(id)
+        known = find(self._con, id)
         if known is None or known.counted.state == State.PURGED:
             return
         now = self._update(known.counted.space, known.seq, dict(columns))
@@ -394,7 +336,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         if "state" in columns:
             self._mark_repeats(known.fingerprint)
             version = known.memory.version
-            self.file_waits(id, space=now.space, version=version, state=known.counted.state, moved=False)
+            await_file(self._con, id, space=now.space, version=version, state=known.counted.state, moved=False)
 
     def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
         rows = self._con.execute(f"SELECT {COUNTED} FROM memories WHERE id = %s", (id,))
@@ -408,7 +350,7 @@ class PostgresTransaction(PostgresReads, Transaction):
 
     def _recount(self, before: Known) -> Known:
         """The row as it is now; totals follow it."""
-        now = self._known(before.memory.id)
+        now = find(self._con, before.memory.id)
         assert now is not None
         self._counts.replaced(before.counted, now.counted)
         self._seen_gone(before.memory.id, before.counted, now.counted)
@@ -447,62 +389,10 @@ class PostgresTransaction(PostgresReads, Transaction):
         now = self._recount(known)
         self._remember(known, memory)
         self._mark_repeats(known.fingerprint)
-        self.file_waits(memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False)
+        await_file(
+            self._con, memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False
+        )
         return self.tally.laid_over(now.memory)
-
-    def _looked_up(self, memory: Memory, fingerprint: bytes, *, same: bool) -> tuple[Known | None, bool, bool]:
-        """The row that a memory replaces, whether others have its text, and whether its space is a folder of files.
-
-        :raises Conflict, SpaceNotFound: as `put` does
-        """
-        row = self._con.execute(
-            # the primary key of spaces, aliases_by_alias, memories_by_place, memories_by_fingerprint, memories_by_id
-            f"""
-            SELECT
-                (SELECT mirrored FROM spaces WHERE name = %(space)s),
-                EXISTS (SELECT 1 FROM aliases WHERE alias = %(id)s),
-                EXISTS (
-                    SELECT 1
-                    FROM memories
-                    WHERE space = %(space)s AND path = %(path)s AND state IN (0, 1) AND id <> %(id)s
-                    AND audience = ANY(%(namesakes)s)
-                ),
-                EXISTS (SELECT 1 FROM memories WHERE fingerprint = %(fingerprint)s),
-                found.*
-            FROM (SELECT) AS always
-            LEFT JOIN (
-                SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes
-                FROM memories
-                WHERE id = %(id)s
-            ) AS found ON TRUE
-            """,
-            {
-                "space": memory.space,
-                "id": memory.id,
-                "path": memory.path,
-                "namesakes": namesakes(memory),
-                "fingerprint": fingerprint,
-            },
-        ).fetchone()
-        assert row is not None
-        space, alias, path, repeated = row[:4]
-        known = None if row[4] is None else _known(row[4:])
-        if known is not None:
-            check_next(memory, known.memory.version, purged=known.counted.state == State.PURGED, same=same)
-        elif alias:
-            raise Conflict(f"The id {memory.id!r} is taken.")
-        if space is None:
-            raise SpaceNotFound(f"No space {memory.space!r}.", hint="Create it first.")
-        if path and memory.state in AT_HAND:
-            raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)
-        return known, bool(repeated), bool(space)
-
-    def _known(self, id: str) -> Known | None:
-        row = self._con.execute(
-            f"SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes FROM memories WHERE id = %s",
-            (id,),
-        ).fetchone()
-        return None if row is None else _known(row)
 
     def _insert(
         self,
@@ -518,7 +408,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         placed, passages = all_vectors(vectors), [] if erased else passages_of(memory)
         columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": placed.size}
         [(seq,)] = self._raw.execute(
-            _inserting(tuple(columns)),
+            inserting(tuple(columns)),
             [
                 [] if erased else sorted({*memory.tags, *memory.auto_tags}),
                 [passage.place for passage in passages],
@@ -535,7 +425,9 @@ class PostgresTransaction(PostgresReads, Transaction):
         if repeated:
             self._mark_repeats(columns["fingerprint"])
         if mirrored:
-            self.file_waits(memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False)
+            await_file(
+                self._con, memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False
+            )
         return self.tally.laid_over(memory_of_columns(columns | {"seq": seq}))
 
     def _replace(
@@ -578,7 +470,8 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._write_tags(seq, memory)
         if vectors is not None:
             self._replace_vectors(memory.space, seq, vectors, parts)
-        self.file_waits(
+        await_file(
+            self._con,
             memory.id,
             space=memory.space,
             version=memory.version,
@@ -698,43 +591,3 @@ class PostgresTransaction(PostgresReads, Transaction):
                 (space, seq, first_part, all_vectors(vectors)),
             )
             self._ahead.add((space, seq))
-
-
-@cache
-def _inserting(columns: tuple[str, ...]) -> str:
-    """The statement that stores a new memory with all that hangs on it; 7 parameters come before the row's."""
-    carried = ", ".join(CARRIED)
-    return f"""
-        WITH arrived AS (
-            INSERT INTO memories (seq, {", ".join(columns)})
-            VALUES (nextval('arrivals'), {", ".join(f"${number}" for number, _ in enumerate(columns, 8))})
-            RETURNING space, seq, {carried}
-        ), tagged AS (
-            INSERT INTO tags (space, memory, tag)
-            SELECT space, seq, tag FROM arrived CROSS JOIN unnest($1::TEXT[]) AS each (tag)
-        ), worded AS (
-            INSERT INTO words (space, memory, place, length, terms, {carried})
-            SELECT space, seq, place, length, terms::TSVECTOR, {carried}
-            FROM arrived
-            CROSS JOIN unnest($2::SMALLINT[], $3::INTEGER[], $4::TEXT[]) AS each (place, length, terms)
-        ), placed AS (
-            INSERT INTO vectors (space, memory, part, model, vector)
-            SELECT space, seq, number - 1, '', vector
-            FROM arrived
-            CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
-        ), signed AS (
-            INSERT INTO signatures (space, memory, part, {carried}, bits, levels)
-            SELECT space, seq, number - 1, {carried}, binary_quantize(vector), levels_of(vector)
-            FROM arrived
-            CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
-        ), waiting AS (
-            INSERT INTO pending (space, memory, next_part)
-            SELECT space, seq, $6::INTEGER FROM arrived WHERE $6::INTEGER < $7::INTEGER
-        )
-        SELECT seq FROM arrived
-        """
-
-
-def _known(row: Row) -> Known:
-    counted = Counted(*row[len(FIELDS) : -2])
-    return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])

@@ -45,9 +45,10 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.stores.tables.callers import CallerChanges, Callers
     from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
     from scrubjay.stores.tables.files import FileChanges, Files
-    from scrubjay.stores.tables.history import History, HistoryChanges, SpaceChanges, Spaces
+    from scrubjay.stores.tables.history import History, HistoryChanges
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
     from scrubjay.stores.tables.parts import Clock
+    from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
     from scrubjay.stores.tables.statistics import Statistics
     from scrubjay.stores.tables.sync import Sync, SyncChanges
     from scrubjay.stores.tables.tally import Tally

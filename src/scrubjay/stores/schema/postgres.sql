@@ -648,6 +648,7 @@ CREATE TABLE outbox (
     version BIGINT NOT NULL,                       -- of the memory when it was last put here
     PRIMARY KEY (space, memory)
 );
+CREATE INDEX outbox_by_memory ON outbox (memory);
 
 -- Sections of a space (the folder part of paths) that are described, or were made before anything lay in them.
 CREATE TABLE sections (

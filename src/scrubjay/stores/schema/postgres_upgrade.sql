@@ -103,3 +103,5 @@ CREATE TRIGGER words_noted_gone AFTER DELETE ON words
 REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changes();
 
 DROP TABLE schema_steps;
+
+CREATE INDEX outbox_by_memory ON outbox (memory);

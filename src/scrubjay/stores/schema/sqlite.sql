@@ -823,6 +823,8 @@ CREATE TABLE outbox (
     PRIMARY KEY (space, memory)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX outbox_by_memory ON outbox (memory);
+
 CREATE TRIGGER a_new_memory_of_a_mirrored_space_is_a_file
 AFTER INSERT ON memories
 WHEN NEW.state < 2 AND (SELECT mirrored FROM spaces WHERE number = NEW.space)

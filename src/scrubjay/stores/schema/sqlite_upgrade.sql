@@ -126,6 +126,8 @@ CREATE TABLE outbox (
     PRIMARY KEY (space, memory)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX outbox_by_memory ON outbox (memory);
+
 INSERT INTO outbox
 SELECT spaces.name, memories.id, former.version
 FROM former_outbox AS former

@@ -1,7 +1,8 @@
 """The store in one SQLite file: rows, words, vectors, history and events, written together or not at all.
 
 store.py          the store: its verbs that are not a transaction's
-transaction.py    every change of memories; replication.py takes in another store's
+transaction.py    every change of memories; additions.py many new ones, replication.py takes in another store's
+upkeep.py         words, totals and indexes rebuilt
 reads.py          finding memories, and pages of lists
 finding.py        the best that pass a filter, by words (words.py) and by meaning (vectors/)
 statistics.py     totals and what happened when, and how counted reads are written
@@ -26,6 +27,7 @@ from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
 from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction, candidates_of
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import upkeep
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
 from scrubjay.stores.sqlite.filters import restricted
@@ -181,7 +183,7 @@ class SqliteStore(SqliteReads, Store):
 
     def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         with self._changing() as transaction:
-            transaction.rebuild(progress)
+            upkeep.rebuild(transaction, progress)
             if transaction.history.fact(LOST):
                 transaction.history.set_fact(LOST, "")  # has been told
 
@@ -209,7 +211,7 @@ class SqliteStore(SqliteReads, Store):
             sample = vec1.sample(con, plan) if plan is not None else []
         model = vec1.trained(sample, plan) if plan is not None else None
         with self._changing() as transaction:
-            return transaction.tend(plan, model)
+            return upkeep.tend(transaction, plan, model)
 
     def close(self) -> None:
         self._watch.close()

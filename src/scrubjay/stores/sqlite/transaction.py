@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -16,14 +14,14 @@ import apsw
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import replication
+from scrubjay.stores.sqlite import additions, replication
+from scrubjay.stores.sqlite.additions import PENDING, TAGS, WORDS, first_columns, tags_of, words_of
 from scrubjay.stores.sqlite.filters import SMALL, audience_of, space_number
 from scrubjay.stores.sqlite.finding import Found, Passing
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, insert, row_of
 from scrubjay.stores.sqlite.vectors import vec1
-from scrubjay.stores.sqlite.words import add_passages, count_all_passages, count_passages, scope_token
+from scrubjay.stores.sqlite.words import add_passages, count_passages
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
     FIELDS,
@@ -37,7 +35,7 @@ from scrubjay.stores.tables.rows import (
 )
 from scrubjay.stores.tables.side_rows import EMPTY, emptied
 from scrubjay.stores.tables.tally import HOUR, Tally
-from scrubjay.text.words import MAX_PASSAGES, found_by, indexed
+from scrubjay.text.words import found_by
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
@@ -46,27 +44,6 @@ from scrubjay.values.times import milliseconds
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
-WORDS, TAGS, PENDING = ("rowid", "text", "scope"), ("memory", "tag"), ("memory", "next_part")  # columns of these tables
-HAS_TEXT = "memories.state < 4 AND memories.seq NOT IN (SELECT memory FROM archives)"
-TOLD_EACH = 100  # memories that are made searchable again
-COUNTED_BY = "space, audience, user, conversation, category, state, importance"
-COUNT_NEW = f"""
-    INSERT INTO counted
-    SELECT
-        {COUNTED_BY},
-        sum(memories), sum(text_bytes), sum(vector_bytes), sum(reads), sum(squared_reads), sum(read_memories),
-        sum(judged), sum(agreed), sum(repeats)
-    FROM counts_of_memories
-    WHERE seq BETWEEN ? AND ?
-    GROUP BY {COUNTED_BY}
-"""
-NOTE_NEW = """
-    INSERT INTO happened
-    SELECT space, audience, user_id, conversation_id, category, created_at / 3600000 AS hour, count(*), 0, 0, 0
-    FROM memories
-    WHERE seq BETWEEN ? AND ?
-    GROUP BY space, audience, user_id, conversation_id, category, hour
-"""
 OF_THIS_TEXT = """
     SELECT seq
     FROM memories
@@ -136,9 +113,9 @@ class SqliteTransaction(SqliteReads, Transaction):
             self._check_path(memory, space)
         columns |= {"fingerprint": fingerprint, "change": self._changed()}
         if former_phrases is not None:
-            columns["former_also"] = codec.written(former_phrases)
+            columns["former_also"] = codec.write_json(former_phrases)
         if stored is None:
-            new = _first(memory) | {"parts": parts, "category_agreed": agreed}
+            new = first_columns(memory) | {"parts": parts, "category_agreed": agreed}
             self._insert_new([memory], [columns | new])
             seq = self._con.last_insert_rowid()
             self._mark_repeats(fingerprint)
@@ -171,34 +148,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         return self._written(seq)
 
     def put_new(self, new: Sequence[Addition]) -> None:
-        if not new:
-            return
-        self._check_free([one.memory.id for one in new])
-        [(last,)] = self._con.execute("SELECT coalesce(max(seq), 0) FROM memories")
-        spaces = {name: self._known_space(name) for name in {one.memory.space for one in new}}
-        number = cache(self._number)
-        change = self._changed()
-        rows, words, tags, vectors, pending = [], [], [], [], []
-        for seq, one in enumerate(new, last + 1):
-            memory, space = self._without_asides(one.memory), spaces[one.memory.space]
-            user, conversation = number(memory.context.user_id), memory.context.conversation_id
-            talk = None if conversation is None else number(conversation)
-            columns = row_of(memory, space=space, user=user, conversation=talk)
-            columns |= _first(memory)
-            columns |= {"change": change, "fingerprint": one.fingerprint, "parts": one.parts, "seq": seq}
-            rows.append(columns)
-            words += _words_of(seq, memory, space)
-            tags += _tags_of(seq, memory)
-            vectors += [(seq, part, vector) for part, vector in enumerate(one.vectors)]
-            pending += [(seq, len(one.vectors))] if len(one.vectors) < one.parts else []
-        with self._counted_at_once(last + 1, last + len(new)):
-            self._insert_new([one.memory for one in new], rows)
-        self._mark_repeats(*self._repeated([one.fingerprint for one in new], before=last + 1))
-        insert(self._con, "words", WORDS, words)
-        add_passages(self._con, last + 1, last + len(new))
-        insert(self._con, "tags", TAGS, tags)
-        self._put_vectors(vectors)
-        insert(self._con, "pending", PENDING, pending)
+        additions.put_new(self, new)
 
     def add_vectors(
         self,
@@ -308,7 +258,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute(DELETE_WORDS, (seq,))
         self._con.executemany(
             "INSERT INTO archived_words (rowid, text, scope) VALUES (?, ?, ?)",
-            _words_of(seq, memory, space),
+            words_of(seq, memory, space),
         )
         # What is being embedded just now belongs to a text that is no longer here.
         self._update(seq, emptied(memory) | {"text_version": memory.version, "change": self._changed()})
@@ -439,91 +389,6 @@ class SqliteTransaction(SqliteReads, Transaction):
         )
         return len(set().union(*dropped.values()))
 
-    def rebuild(self, progress: Callable[[int, int], None] | None) -> None:
-        self.drop_unusable_vectors()
-        [(definition,)] = self._con.execute("SELECT sql FROM sqlite_schema WHERE name = 'words'")
-        self._con.execute("DROP TABLE words")  # what is damaged cannot be deleted row by row
-        self._con.execute(definition)
-        self._con.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1)")
-        rows = self._con.execute(
-            # Archived memories have their words elsewhere, and no text here to make them from.
-            f"""
-            SELECT {COLUMNS}, memories.space
-            FROM {TABLES}
-            WHERE {HAS_TEXT}
-            """
-        )
-        total = self._count_texts() if progress else 0
-        for done, row in enumerate(rows, 1):
-            memory = memory_of(row[: len(FIELDS)])
-            self._write_words(memory.seq, memory, row[-1])
-            if progress and (done % TOLD_EACH == 0 or done == total):
-                progress(done, total)
-        self._con.execute(
-            # The first part without a vector is where embedding goes on; what had all its vectors was judged.
-            """
-            INSERT INTO pending (memory, next_part, judged)
-            SELECT seq, (SELECT count(*) FROM vectors WHERE memory = memories.seq AND model = '') AS done, 1
-            FROM memories
-            WHERE state < 4
-            AND seq NOT IN (SELECT memory FROM archives)
-            AND done < max(parts, 1)
-            ON CONFLICT (memory) DO NOTHING
-            """
-        )
-        count_all_passages(self._con)
-        self._rebuild_totals()
-        vec1.retire_all(self._con)
-
-    def _count_texts(self) -> int:
-        [(count,)] = self._con.execute(f"SELECT count(*) FROM memories WHERE {HAS_TEXT}")
-        return int(count)
-
-    def tend(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
-        """One step towards the index that there should be, or towards a file without much free space; False if nothing
-        more can be done here."""
-        return self._tend_index(plan, model) or self._give_back_space()
-
-    def _tend_index(self, plan: vec1.Plan | None, model: bytes | None) -> bool:
-        if not vec1.able(self._con):
-            return False
-        for table in vec1.tables(self._con, "retired")[:1]:
-            vec1.empty(self._con, table)
-            return True
-        for table in vec1.tables(self._con, "filling")[:1]:
-            vec1.fill(self._con, table)
-            return True
-        if plan is not None and model is not None:
-            vec1.begin(self._con, plan, model)
-            return True
-        return False
-
-    def _give_back_space(self) -> bool:
-        much = sqlite_file.much_is_free(self._con)
-        sqlite_file.give_back_space(self._con)
-        return much
-
-    def _rebuild_totals(self) -> None:
-        """As the schema fills them; when memories were handed out is known nowhere else and stays."""
-        self._con.execute("DELETE FROM totals")
-        self._con.execute(
-            """
-            INSERT INTO counted
-            SELECT
-                space, audience, user, conversation, category, state, importance,
-                memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
-            FROM counts_of_memories
-            """
-        )
-        self._con.execute("UPDATE activity SET created = 0")
-        self._con.execute(
-            """
-            INSERT INTO happened
-            SELECT space, audience, user_id, conversation_id, category, created_at / 3600000, 1, 0, 0, 0
-            FROM memories
-            """
-        )
-
     def _is_put_away(self, seq: int) -> bool:
         return self._con.execute("SELECT 1 FROM archives WHERE memory = ?", (seq,)).fetchone() is not None
 
@@ -547,18 +412,6 @@ class SqliteTransaction(SqliteReads, Transaction):
                 raise Conflict(f"The id {memory.id!r} is taken.")
             return
         check_next(memory, stored[_VERSION], purged=self._purged(stored[0]), same=same)
-
-    def _check_free(self, ids: Sequence[str]) -> None:
-        for (taken,) in self._con.execute(
-            # both by their ids
-            """
-            SELECT value
-            FROM json_each(?)
-            WHERE value IN (SELECT id FROM memories) OR value IN (SELECT alias FROM aliases)
-            """,
-            (as_json(ids),),
-        ):
-            raise Conflict(f"The id {taken!r} is taken.")
 
     def _purged(self, seq: int) -> bool:
         return self._con.execute("SELECT state FROM memories WHERE seq = ?", (seq,)).fetchone() == (State.PURGED,)
@@ -622,32 +475,6 @@ class SqliteTransaction(SqliteReads, Transaction):
                     self._insert(columns)
             raise
 
-    @contextmanager
-    def _counted_at_once(self, first: int, last: int) -> Iterator[None]:
-        """New memories with these numbers are counted together, not one by one by a trigger."""
-        self._con.execute("UPDATE counters SET counted_later = 1")
-        try:
-            yield
-        finally:
-            self._con.execute("UPDATE counters SET counted_later = 0")
-        self._con.execute(COUNT_NEW, (first, last))
-        self._con.execute(NOTE_NEW, (first, last))
-
-    def _repeated(self, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
-        """Those that come twice, or that a memory before this number has."""
-        earlier = self._con.execute(
-            # memories_by_fingerprint
-            """
-            SELECT fingerprint
-            FROM carray(?) AS wanted
-            CROSS JOIN memories ON fingerprint = wanted.value
-            WHERE seq < ?
-            """,
-            (apsw.carray(tuple(fingerprints)), before),
-        )
-        twice = {one for one, count in Counter(fingerprints).items() if count > 1}
-        return twice | {bytes(one) for (one,) in earlier}
-
     def _update(self, seq: int, columns: dict[str, Any]) -> None:
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         self._con.execute(f"UPDATE memories SET {assignments} WHERE seq = :seq", columns | {"seq": seq})
@@ -697,14 +524,14 @@ class SqliteTransaction(SqliteReads, Transaction):
         count_passages(self._con, seq)
 
     def _add_words(self, seq: int, memory: Memory, space: int) -> None:
-        insert(self._con, "words", WORDS, _words_of(seq, memory, space))
+        insert(self._con, "words", WORDS, words_of(seq, memory, space))
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE memory = ?", (seq,))
         self._add_tags(seq, memory)
 
     def _add_tags(self, seq: int, memory: Memory) -> None:
-        insert(self._con, "tags", TAGS, _tags_of(seq, memory))
+        insert(self._con, "tags", TAGS, tags_of(seq, memory))
 
     def _replace_vectors(self, seq: int, version: int, vectors: Sequence[Vector], parts: int) -> None:
         self._con.execute("UPDATE memories SET text_version = ?, parts = ? WHERE seq = ?", (version, parts, seq))
@@ -737,23 +564,3 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _written(self, seq: int) -> Memory:
         [row] = self._con.execute(f"SELECT {COLUMNS} FROM {TABLES} WHERE memories.seq = ?", (seq,))
         return self.tally.memory_of(row)
-
-
-def _first(memory: Memory) -> dict[str, Any]:
-    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
-    return {
-        "text_version": memory.version,
-        "access_count": memory.access_count,
-        "accessed_at": milliseconds(memory.accessed_at),
-    }
-
-
-def _words_of(seq: int, memory: Memory, space: int) -> List[tuple[int, str, str]]:
-    """The rows by which it is found."""
-    scope = scope_token(space)
-    found = enumerate(found_by(memory))
-    return [(seq * MAX_PASSAGES + place, indexed(passage), scope) for place, passage in found]
-
-
-def _tags_of(seq: int, memory: Memory) -> List[tuple[int, str]]:
-    return [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]

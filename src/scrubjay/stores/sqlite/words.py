@@ -21,7 +21,7 @@ from scrubjay.stores.sqlite.filters import SMALL, looked_up, seen
 from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Scores, Within, numbers
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
-from scrubjay.text.words import MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
+from scrubjay.text.words import DECIMALS, MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
 from scrubjay.values.memory import State
 
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
@@ -121,7 +121,7 @@ def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]
     def score(depth: int, within: Within) -> Scores:
         passages = _weigh(con, asked, depth, within)
         # Of a memory's passages the best counts, which is the first.
-        scores = {row // MAX_PASSAGES: weight / most for row, weight in reversed(passages)}
+        scores = {row // MAX_PASSAGES: round(weight / most, DECIMALS) for row, weight in reversed(passages)}
         return scores, len(passages) < depth
 
     return passing.best(limit, score, few=SMALL if shown.rows >= MANY else 0)

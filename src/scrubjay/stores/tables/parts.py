@@ -14,8 +14,9 @@ from scrubjay.stores.tables.archives import ArchiveChanges, Archives
 from scrubjay.stores.tables.callers import CallerChanges, Callers
 from scrubjay.stores.tables.conversations import ConversationChanges, Conversations
 from scrubjay.stores.tables.files import FileChanges, Files
-from scrubjay.stores.tables.history import History, HistoryChanges, SpaceChanges, Spaces
+from scrubjay.stores.tables.history import History, HistoryChanges
 from scrubjay.stores.tables.jobs import JobChanges, Jobs
+from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.stores.tables.statistics import Statistics
 from scrubjay.stores.tables.sync import Sync, SyncChanges

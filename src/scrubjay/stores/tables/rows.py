@@ -195,7 +195,7 @@ def memory_of_snapshot(snapshot: str) -> Memory:
 
 
 def former_phrases_of(column: str) -> tuple[FormerPhrases, ...]:
-    return tuple(codec.built(FormerPhrases, one) for one in json.loads(column))
+    return tuple(codec.build_value(FormerPhrases, one) for one in json.loads(column))
 
 
 def rephrased(known: Memory, memory: Memory, change: Change, former: Sequence[FormerPhrases]) -> str:
@@ -203,7 +203,7 @@ def rephrased(known: Memory, memory: Memory, change: Change, former: Sequence[Fo
     last = FormerPhrases(
         also=known.also, replaced_at=change.at, replaced_by=change.user, reason=change.reason, hlc=memory.hlc
     )
-    return codec.written([*former, last] if known.also != memory.also else former)
+    return codec.write_json([*former, last] if known.also != memory.also else former)
 
 
 def check_next(memory: Memory, version: int, *, purged: bool, same: bool = False) -> None:

@@ -1,0 +1,137 @@
+"""Many new memories at once, and what of a new one is written beside its row."""
+
+# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from scrubjay.errors import Conflict
+from scrubjay.stores.promises.memories import Addition
+from scrubjay.stores.sqlite.sql import insert, row_of
+from scrubjay.stores.sqlite.words import add_passages, scope_token
+from scrubjay.stores.tables.rows import as_json
+from scrubjay.text.words import MAX_PASSAGES, found_by, words_to_index
+from scrubjay.values.memory import Memory
+from scrubjay.values.times import milliseconds
+
+if TYPE_CHECKING:
+    from scrubjay.stores.sqlite.transaction import SqliteTransaction
+
+WORDS, TAGS, PENDING = ("rowid", "text", "scope"), ("memory", "tag"), ("memory", "next_part")  # columns of these tables
+COUNTED_BY = "space, audience, user, conversation, category, state, importance"
+COUNT_NEW = f"""
+    INSERT INTO counted
+    SELECT
+        {COUNTED_BY},
+        sum(memories), sum(text_bytes), sum(vector_bytes), sum(reads), sum(squared_reads), sum(read_memories),
+        sum(judged), sum(agreed), sum(repeats)
+    FROM counts_of_memories
+    WHERE seq BETWEEN ? AND ?
+    GROUP BY {COUNTED_BY}
+"""
+NOTE_NEW = """
+    INSERT INTO happened
+    SELECT space, audience, user_id, conversation_id, category, created_at / 3600000 AS hour, count(*), 0, 0, 0
+    FROM memories
+    WHERE seq BETWEEN ? AND ?
+    GROUP BY space, audience, user_id, conversation_id, category, hour
+"""
+
+
+def put_new(tx: SqliteTransaction, new: Sequence[Addition]) -> None:
+    if not new:
+        return
+    _check_free(tx, [one.memory.id for one in new])
+    [(last,)] = tx._con.execute("SELECT coalesce(max(seq), 0) FROM memories")
+    spaces = {name: tx._known_space(name) for name in {one.memory.space for one in new}}
+    number = cache(tx._number)
+    change = tx._changed()
+    rows, words, tags, vectors, pending = [], [], [], [], []
+    for seq, one in enumerate(new, last + 1):
+        memory, space = tx._without_asides(one.memory), spaces[one.memory.space]
+        user, conversation = number(memory.context.user_id), memory.context.conversation_id
+        talk = None if conversation is None else number(conversation)
+        columns = row_of(memory, space=space, user=user, conversation=talk)
+        columns |= first_columns(memory)
+        columns |= {"change": change, "fingerprint": one.fingerprint, "parts": one.parts, "seq": seq}
+        rows.append(columns)
+        words += words_of(seq, memory, space)
+        tags += tags_of(seq, memory)
+        vectors += [(seq, part, vector) for part, vector in enumerate(one.vectors)]
+        pending += [(seq, len(one.vectors))] if len(one.vectors) < one.parts else []
+    with _counted_at_once(tx, last + 1, last + len(new)):
+        tx._insert_new([one.memory for one in new], rows)
+    tx._mark_repeats(*_repeated(tx, [one.fingerprint for one in new], before=last + 1))
+    insert(tx._con, "words", WORDS, words)
+    add_passages(tx._con, last + 1, last + len(new))
+    insert(tx._con, "tags", TAGS, tags)
+    tx._put_vectors(vectors)
+    insert(tx._con, "pending", PENDING, pending)
+
+
+def _check_free(tx: SqliteTransaction, ids: Sequence[str]) -> None:
+    for (taken,) in tx._con.execute(
+        # both by their ids
+        """
+        SELECT value
+        FROM json_each(?)
+        WHERE value IN (SELECT id FROM memories) OR value IN (SELECT alias FROM aliases)
+        """,
+        (as_json(ids),),
+    ):
+        raise Conflict(f"The id {taken!r} is taken.")
+
+
+@contextmanager
+def _counted_at_once(tx: SqliteTransaction, first: int, last: int) -> Iterator[None]:
+    """New memories with these numbers are counted together, not one by one by a trigger."""
+    tx._con.execute("UPDATE counters SET counted_later = 1")
+    try:
+        yield
+    finally:
+        tx._con.execute("UPDATE counters SET counted_later = 0")
+    tx._con.execute(COUNT_NEW, (first, last))
+    tx._con.execute(NOTE_NEW, (first, last))
+
+
+def _repeated(tx: SqliteTransaction, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
+    """Those that come twice, or that a memory before this number has."""
+    earlier = tx._con.execute(
+        # memories_by_fingerprint
+        """
+        SELECT fingerprint
+        FROM carray(?) AS wanted
+        CROSS JOIN memories ON fingerprint = wanted.value
+        WHERE seq < ?
+        """,
+        (apsw.carray(tuple(fingerprints)), before),
+    )
+    twice = {one for one, count in Counter(fingerprints).items() if count > 1}
+    return twice | {bytes(one) for (one,) in earlier}
+
+
+def first_columns(memory: Memory) -> dict[str, Any]:
+    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
+    return {
+        "text_version": memory.version,
+        "access_count": memory.access_count,
+        "accessed_at": milliseconds(memory.accessed_at),
+    }
+
+
+def words_of(seq: int, memory: Memory, space: int) -> list[tuple[int, str, str]]:
+    """The rows by which it is found."""
+    scope = scope_token(space)
+    found = enumerate(found_by(memory))
+    return [(seq * MAX_PASSAGES + place, words_to_index(passage), scope) for place, passage in found]
+
+
+def tags_of(seq: int, memory: Memory) -> list[tuple[int, str]]:
+    return [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]
