@@ -391,13 +391,13 @@ def _by_meaning(store: PostgresStore, asked: Iterator[tuple[str, np.ndarray]], w
 
 def recall(store: PostgresStore, data: Data) -> None:
     from scrubjay.stores.postgres import vectors as postgres_vectors
-    from scrubjay.stores.postgres.filters import restricted
+    from scrubjay.stores.postgres.filters import restrict
 
     for name, (wanted, audience) in FILTERS.items():
         shares = []
         for vector in data.vectors(20):
             found = store.nearest(vector, wanted, audience, now=suite.NOW, limit=200)[:10]
-            limits = restricted(wanted, audience, now=suite.NOW)
+            limits = restrict(wanted, audience, now=suite.NOW)
             assert limits is not None
             with store._reading() as con:
                 exact = postgres_vectors._exactly(con, vector, limits, 10)

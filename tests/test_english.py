@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tokenize
 from pathlib import Path
@@ -77,3 +78,34 @@ def test_the_phrases_are_recognised(text):
 @pytest.mark.parametrize("text", ["# there is no such space", '"is no longer in use"', '"scrubjay sync mend-clock"'])
 def test_plain_sentences_pass(text):
     assert not UNWANTED.search(text)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+# A function is named by a verb and what it does it to: `told` and `kept` leave open who does what to which thing.
+PARTICIPLE = re.compile(
+    r"_?(?:[a-z]+ed|told|kept|seen|found|said|made|written|given|known|shown|held|sent|left|met|begun|gone|done|taken|"
+    r"built|bound|heard|meant|lost|cut|brought|paid|chosen|thought|drawn)$"
+)
+VERBS = {"embed", "feed", "reembed"}  # and their private twins
+
+
+def functions(file: Path) -> list[str]:
+    body = ast.parse(file.read_text("utf-8")).body
+    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def test_no_function_is_called_by_a_bare_participle():
+    bare = {
+        f"{file.relative_to(SOURCES)}: {name}"
+        for file in SOURCES.rglob("*.py")
+        for name in functions(file)
+        if PARTICIPLE.match(name) and name.lstrip("_") not in VERBS
+    }
+
+    assert bare == set()
+
+
+@pytest.mark.parametrize(("name", "bare"), [("told", True), ("_checked", True), ("tell_changes", False)])
+def test_a_bare_participle_is_recognised(name, bare):
+    assert bool(PARTICIPLE.match(name)) is bare

@@ -155,6 +155,47 @@ def test_only_one_package_knows_the_sdk_of_mcp():
     assert {file.rpartition("/")[0] for file in those_who_import("mcp")} == {"servers/mcp"}
 
 
+def modules() -> dict[str, ast.Module]:
+    source = ROOT / "src"
+    return {
+        ".".join(file.relative_to(source).with_suffix("").parts): ast.parse(file.read_text("utf-8"))
+        for file in source.rglob("*.py")
+    }
+
+
+def test_no_module_uses_a_private_name_of_another():
+    known = modules()
+    used = []
+    for name, tree in known.items():
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        ours = [(one.module, alias) for one in imports if one.module.startswith("scrubjay") for alias in one.names]
+        used += [f"{name}: {module}.{alias.name}" for module, alias in ours if re.match("_[^_]", alias.name)]
+        aliases = {alias.asname or alias.name for module, alias in ours if f"{module}.{alias.name}" in known}
+        attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+        used += [
+            f"{name}: {node.value.id}.{node.attr}"
+            for node in attributes
+            if isinstance(node.value, ast.Name) and node.value.id in aliases and re.match("_[^_]", node.attr)
+        ]
+
+    assert used == []
+
+
+# These are longer: each is a list of one thing after the other, without a branch that could be a function.
+LONG = {"postgres.checkup.check", "engine.parts.__init__", "conflicts.differences.differences", "http.app.build_app"}
+
+
+def test_no_function_is_longer_than_sixty_lines():
+    long = {
+        f"{'.'.join(name.split('.')[-2:])}.{node.name}"
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    }
+
+    assert long <= LONG
+
+
 # --- The ratchet ------------------------------------------------------------------------------------------------------
 # These numbers only fall. A commit that raises one adds a feature, and says how much it adds and why.
 

@@ -249,11 +249,11 @@ def restore(
     return aside
 
 
-def salvage_memories(settings: Settings) -> Iterator[salvage.Found]:
+def salvage_memories(settings: Settings) -> Iterator[salvage.SalvagedMemory]:
     """Every memory that is still readable in these settings' store file, however damaged."""
     if not settings.store.startswith(SQLITE):
         raise InvalidInput("Only a store in a file can be salvaged.", field="store")
-    return salvage.salvaged(sqlite_file(settings.store))
+    return salvage.salvage_rows(sqlite_file(settings.store))
 
 
 def open_peer(

@@ -36,6 +36,8 @@ class Names(NamedTuple):
 def breaches(statement: str, names: Names) -> Iterator[str]:
     """What is wrong with a statement."""
     text = re.sub(r"'[^']*'", "''", re.sub(r"--[^\n]*", "", statement)).lower()
+    if re.match(r"\s*create\s+temp", text):
+        yield "a temporary table"
     if not re.search(r"\b(select|insert|update|delete)\b", text) or re.match(
         r"\s*(create|alter|drop|set|begin)\b", text
     ):

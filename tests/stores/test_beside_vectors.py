@@ -89,7 +89,7 @@ def indexed(path: Path, few: int) -> SqliteStore:
     store = SqliteStore(path, index=VectorIndex(few=few), index_from=2**40)
     dimension = HashingEmbedder().dimension
     directions = np.random.default_rng(1).standard_normal((1_000, dimension)).astype(np.float32)
-    model = vec1.trained([to_floats(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))
+    model = vec1.train([to_floats(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))
     assert model is not None
     with store._changing() as tx:
         vec1.begin(tx._con, Plan(dimension, 1, 1_000), model)

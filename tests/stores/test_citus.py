@@ -27,6 +27,7 @@ REFUSED = {
     "DELETE FROM holds WHERE until < clock_timestamp()": "clock_timestamp in UPDATE, DELETE or WITH",
     "WITH one AS (SELECT random()) SELECT 1 FROM one; DELETE FROM holds": "random in UPDATE, DELETE or WITH",
     "INSERT INTO pending (memory) VALUES ((SELECT seq FROM memories))": "a subquery within VALUES",
+    "CREATE TEMPORARY TABLE lifted (old BIGINT)": "a temporary table",
     "SELECT * FROM public.memories": "names the schema public",
 }
 TAKEN = (

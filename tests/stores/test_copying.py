@@ -13,7 +13,7 @@ import pytest
 
 from scrubjay.errors import Conflict, EmbeddingError, StorageDamaged, StorageError
 from scrubjay.stores.copying import TABLES, Copyable, copy
-from scrubjay.stores.postgres.copying import PostgresCopy, _sent
+from scrubjay.stores.postgres.copying import PostgresCopy, _send_vectors
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.postgres.values import copied_lines, vector_bytes
 from scrubjay.stores.promises.memories import OWN_MODEL, Store
@@ -230,10 +230,10 @@ def test_vectors_are_sent_together_as_one_by_one() -> None:
     longer = np.ones(2 * DIMENSION, np.float32)
     short, whole = [to_blob(vector) for vector in vectors], [to_floats(vector) for vector in vectors]
     for blobs in (short, whole, [*short, *whole], [*whole, to_floats(longer)], [to_floats(np.zeros_like(longer))]):
-        assert [*_sent(blobs)] == [vector_bytes(from_blob(blob)) for blob in blobs]
+        assert [*_send_vectors(blobs)] == [vector_bytes(from_blob(blob)) for blob in blobs]
     for unusable in (np.float32(np.nan), np.float32(np.inf)):
         with pytest.raises(EmbeddingError):
-            _sent([*whole, np.full(DIMENSION, unusable, "<f4").tobytes()])
+            _send_vectors([*whole, np.full(DIMENSION, unusable, "<f4").tobytes()])
 
 
 BY_NAME = {table.name: table for table in TABLES}

@@ -17,7 +17,7 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import store as postgres_store
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
-from scrubjay.stores.postgres.filters import restricted
+from scrubjay.stores.postgres.filters import restrict
 from scrubjay.stores.postgres.store import PostgresStore
 from scrubjay.stores.promises.memories import Addition, Store
 from scrubjay.stores.sqlite.store import SqliteStore
@@ -198,7 +198,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
             name, vectors = f"m{number}", [unit(number)]
             assert tx.add_vectors(name, version=1, first_part=0, vectors=vectors, parts=1, model=model)
         tx.upkeep.keep_models([FURTHER])
-    own = postgres_vectors.kept(model)
+    own = postgres_vectors.vectors_of_model(model)
     exact = store.nearest(QUERY, Filter(), EVERYTHING, now=NOW, limit=20, model=model)
     monkeypatch.setattr(postgres_vectors, "INDEX_FROM", 200)
 
@@ -206,8 +206,8 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     assert not store.tend()
     assert not store.needs_tending()
     with store._reading() as con:
-        assert postgres_vectors.indexed(con, DIMENSION, model)
-        asked = restricted(Filter(), EVERYTHING, now=NOW)
+        assert postgres_vectors.count_indexed(con, DIMENSION, model)
+        asked = restrict(Filter(), EVERYTHING, now=NOW)
         assert asked is not None
         found = postgres_vectors._by_index(con, QUERY, asked, 20, own)
 
@@ -219,7 +219,7 @@ def test_a_large_scope_is_searched_by_the_index_and_gives_the_same(
     assert store.nearest(QUERY, Filter(ids=frozenset({"m7"})), EVERYTHING, now=NOW, limit=9, model=model) != []
     store.rebuild()
     with store._reading() as con:
-        assert not postgres_vectors.indexed(con, DIMENSION, model)
+        assert not postgres_vectors.count_indexed(con, DIMENSION, model)
 
 
 def test_signatures_find_what_comparing_every_vector_finds(

@@ -18,7 +18,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.engine.transfer import line_of
 from scrubjay.errors import Error
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite.salvage import salvaged
+from scrubjay.stores.sqlite.salvage import salvage_rows
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import State
 
@@ -44,7 +44,7 @@ def whole(tmp_path_factory) -> Path:
 
 def page_of(path: Path, table: str, kind: str, which: int = 0) -> int:
     """The number of a page of a table: `leaf`, `internal` or `overflow`."""
-    with closing(sqlite_file.untouched(path)) as con:
+    with closing(sqlite_file.open_untouched(path)) as con:
         pages = con.execute(
             "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY pageno", (table, kind)
         ).fetchall()
@@ -95,7 +95,7 @@ def test_at_least_what_sqlite_recovers_is_saved_and_every_text_that_is_called_so
         written = dict(con.execute("SELECT id, content FROM memories WHERE state != ?", (State.PURGED,)))
     before = sha256(damaged.read_bytes()).digest()
 
-    found = {one.memory.id: one for one in salvaged(damaged)}
+    found = {one.memory.id: one for one in salvage_rows(damaged)}
 
     assert sha256(damaged.read_bytes()).digest() == before
     assert [file.name for file in tmp_path.iterdir()] == ["memories.db"]
@@ -145,9 +145,9 @@ def test_what_only_the_log_holds_is_saved_too(tmp_path):
             shutil.copy(f"{path}{end}", tmp_path / f"crashed.db{end}")
     crashed, log = tmp_path / "crashed.db", tmp_path / "crashed.db-wal"
 
-    complete = {one.memory.content for one in salvaged(crashed)}
+    complete = {one.memory.content for one in salvage_rows(crashed)}
     log.write_bytes(log.read_bytes()[:-100])
-    cut = {one.memory.content for one in salvaged(crashed)}
+    cut = {one.memory.content for one in salvage_rows(crashed)}
 
     assert complete == {"Changed in the log", "The last one"}
     assert "Changed in the log" in cut
@@ -158,7 +158,7 @@ def test_a_text_that_rotted_is_saved_and_told(whole, tmp_path):
     path = tmp_path / "memories.db"
     path.write_bytes(whole.read_bytes().replace("Fact 8 東京".encode(), "Fact 9 東京".encode()))
 
-    rotten = [one.memory.content for one in salvaged(path) if not one.sound]
+    rotten = [one.memory.content for one in salvage_rows(path) if not one.sound]
 
     assert [text.split(" and")[0].strip() for text in rotten] == ["Fact 9 東京"]
 
@@ -167,7 +167,7 @@ def test_of_a_text_that_is_lost_in_part_the_rest_is_saved_and_told(whole, tmp_pa
     path = tmp_path / "memories.db"
     path.write_bytes(DAMAGES["of a long text"][0](whole)(whole.read_bytes()))
 
-    [rest] = [one.memory.content for one in salvaged(path) if not one.sound]
+    [rest] = [one.memory.content for one in salvage_rows(path) if not one.sound]
 
     assert rest.startswith("Fact ")
     assert "and more and more" in rest
@@ -177,7 +177,7 @@ def test_what_is_saved_is_imported_with_tags_and_state(whole, tmp_path):
     with closing(SqliteStore(whole)) as store, store._reading() as con:
         deleted = [id for (id,) in con.execute("SELECT id FROM memories WHERE state = ?", (State.DELETED,))]
     with engine_on(SqliteStore(tmp_path / "memories.db"), HashingEmbedder()) as jay:
-        result = jay.transfer.import_from(line_of(one.memory) for one in salvaged(whole))
+        result = jay.transfer.import_from(line_of(one.memory) for one in salvage_rows(whole))
 
         assert result.stored == MEMORIES
         assert {memory.tags for memory in jay.list(limit=MEMORIES)} == {("harbour",)}
@@ -185,7 +185,7 @@ def test_what_is_saved_is_imported_with_tags_and_state(whole, tmp_path):
 
 
 def test_a_store_that_is_not_there_has_nothing_to_save(tmp_path):
-    assert list(salvaged(tmp_path / "nothing.db")) == []
+    assert list(salvage_rows(tmp_path / "nothing.db")) == []
     (tmp_path / "folder").mkdir()
     with pytest.raises(Error):
-        list(salvaged(tmp_path / "folder"))
+        list(salvage_rows(tmp_path / "folder"))

@@ -9,7 +9,7 @@ import pytest
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.sqlite.filters import sizes_of
-from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shortened, to_blob
+from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shorten, to_blob
 from tests.stores.contract.samples import CLOSE, DIMENSION, unit
 
 # --- the form --------------------------------------------------------------------------------------------------------
@@ -83,4 +83,4 @@ def test_an_unusable_vector_is_like_nothing_in_either_form() -> None:
     for number in (np.nan, np.inf, 3e38):
         whole = np.full(DIMENSION, number, np.float32).tobytes()
 
-        assert matrix([whole], DIMENSION).tolist() == matrix([shortened(whole)], DIMENSION).tolist() == [[0.0] * 16]
+        assert matrix([whole], DIMENSION).tolist() == matrix([shorten(whole)], DIMENSION).tolist() == [[0.0] * 16]

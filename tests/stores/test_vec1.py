@@ -58,7 +58,7 @@ pytestmark = pytest.mark.process
 @cache
 def model() -> bytes:
     """Trained once, for tests that are about everything else."""
-    learnt = vec1.trained([to_floats(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
+    learnt = vec1.train([to_floats(unit(n)) for n in range(1_000)], Plan(DIMENSION, 1, 1_000))
     assert learnt is not None
     return learnt
 
@@ -763,4 +763,4 @@ def test_writers_in_other_processes_find_the_index_and_keep_it_in_step(store, tm
 
 @pytest.mark.parametrize(("count", "lists"), [(20_000, 141), (100_000, 316), (1_000_000, 1_000)])
 def test_vectors_are_spread_over_as_many_lists_as_the_root_of_their_number(count: int, lists: int) -> None:
-    assert vec1._planned(384, count, None).buckets == lists
+    assert vec1._plan(384, count, None).buckets == lists

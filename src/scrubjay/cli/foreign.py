@@ -25,7 +25,7 @@ KINDS = (  # how the first line begins or reads, what the file looks like, and w
 )
 
 
-def described(file: str) -> str:
+def describe_foreign(file: str) -> str:
     """Two sentences about a file; empty if nothing is known of it, or if it cannot be read twice."""
     if not os.path.isfile(file):
         return ""

@@ -60,7 +60,7 @@ def pull(model: Model, folder: Path, *, source: Path | None = None, progress: Pr
         return place
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with _locked(place / ".lock"):
+        with _hold_lock(place / ".lock"):
             _clear_leftovers(place)
             _fetch(_Delivery(model=model, folder=folder, report=progress or _silent), source)
     except OSError as error:
@@ -265,7 +265,7 @@ def _clear_leftovers(place: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     """Hold the lock; released by the system if the process dies. The file stays: deleting it would race."""
     with path.open("ab") as stream:
         while not try_lock(stream.fileno()):

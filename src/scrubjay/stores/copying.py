@@ -268,7 +268,7 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
         raise
     if TOTALS not in done.finished:
         target.finish(done.past(TOTALS).text(source.origin, clock))
-    counts = _verified(source, target, report)
+    counts = _verify(source, target, report)
     target.release()
     return counts
 
@@ -286,26 +286,26 @@ def _taken_in(source: Copyable, target: Copyable, report: Progress, clock: int, 
         total = source.count(table)
         count, after = done.within(table)
         report(table.name, count, total)
-        for batch in batched(source.rows(table, after), BATCH):
+        for batch in in_batches(source.rows(table, after), BATCH):
             count += len(batch)
             done = done.up_to(table, count, batch[-1][0])
-            with _unchanged(source, clock):
+            with _check_unchanged(source, clock):
                 target.take_in(table, [row for _, row in batch], done.text(source.origin, clock))
             report(table.name, count, total)
-        with _unchanged(source, clock):
+        with _check_unchanged(source, clock):
             target.settle()
         done = done.past(table.name)
     return done
 
 
 @contextmanager
-def _unchanged(source: Copyable, clock: int) -> Iterator[None]:
+def _check_unchanged(source: Copyable, clock: int) -> Iterator[None]:
     """Rows may refer to some that were written behind us: then that is what went wrong."""
     try:
         yield
     except StorageError:
         if _clock(source) != clock:
-            raise _changed() from None
+            raise _changed_error() from None
         raise
 
 
@@ -337,7 +337,7 @@ def _clock(source: Copyable) -> int:
     return int(clock)
 
 
-def _changed() -> Conflict:
+def _changed_error() -> Conflict:
     return Conflict(
         "The source has changed since this copy began.",
         hint="Stop whatever writes to it, delete the target, and copy again.",
@@ -351,7 +351,7 @@ def _progress(source: Copyable, target: Copyable, clock: int) -> Done:
         if origin != source.origin:
             raise Conflict("The target is an unfinished copy of another store.", hint="Copy into a new one.")
         if began_at != clock:
-            raise _changed()
+            raise _changed_error()
         return Done(tuple(finished), table, count, after)
     if not target.is_new():
         raise Conflict("The target already has its own memories.", hint="Copy into a new store.")
@@ -360,7 +360,7 @@ def _progress(source: Copyable, target: Copyable, clock: int) -> Done:
 
 def _still_the_same(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
     try:
-        return _verified(source, target, report)
+        return _verify(source, target, report)
     except StorageDamaged:
         raise Conflict(
             "The target is a finished copy of this store, and one of the two has changed since.",
@@ -368,7 +368,7 @@ def _still_the_same(source: Copyable, target: Copyable, report: Progress) -> dic
         ) from None
 
 
-def _verified(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
+def _verify(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]:
     counts = {}
     for number, table in enumerate(TABLES):
         report("verifying", number, len(TABLES))
@@ -383,7 +383,7 @@ def _verified(source: Copyable, target: Copyable, report: Progress) -> dict[str,
     return counts
 
 
-def batched(rows: Iterator[T], size: int) -> Iterator[list[T]]:
+def in_batches(rows: Iterator[T], size: int) -> Iterator[list[T]]:
     while batch := list(islice(rows, size)):
         yield batch
 

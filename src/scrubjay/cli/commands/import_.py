@@ -83,7 +83,7 @@ def import_(session: CommandSession, file: str, from_line: int, embed: str) -> N
             beyond = 1 < from_line > reader.number
             missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
     except Error as error:
-        look = "" if done or "line" not in error.details else foreign.described(file)
+        look = "" if done or "line" not in error.details else foreign.describe_foreign(file)
         error.hint = resume_hint(done, f"{error.hint or ''} {look}".strip())
         raise
     except KeyboardInterrupt as interrupt:  # also while all that is imported waits for the store to be closed

@@ -97,7 +97,7 @@ class Judge:
         said = read(new.text)
         rarity = reads.rarity(sorted(said.words), audience)
         if new.context.conversation_id is not None and not TALKING.isdisjoint(words_of(new.text[:READ])):
-            return turned(new.text, olds, neighbours, rarity)
+            return judge_turn(new.text, olds, neighbours, rarity)
         nearest = max(neighbours.near(old.id) for old in olds)
         found, told = [], [read(old.text) for old in olds]
         seen = [
@@ -151,7 +151,7 @@ class Judge:
         return same_kinds(profiles[1:], profiles[0])
 
 
-def turned(new: str, olds: Sequence[Sketch], neighbours: Neighbours, rarity: Mapping[str, float]) -> list[Judged]:
+def judge_turn(new: str, olds: Sequence[Sketch], neighbours: Neighbours, rarity: Mapping[str, float]) -> list[Judged]:
     """What a turn of a conversation tells otherwise, the likeliest first: of the same words, the nearer."""
     scores = {old.id: told_otherwise(old.text, new, rarity) for old in olds}
     short = {old.id for old in olds if max(len(old.text), len(new)) <= READ}

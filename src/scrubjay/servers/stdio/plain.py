@@ -171,12 +171,12 @@ class Plain:
         prompting = next((dialect for dialect in self._dialects if dialect.prompts), None)
         reading = next((dialect for dialect in self._dialects if dialect.resources is not None), None)
         if method == "prompts/list" and prompting is not None:
-            return partial(_said, {"prompts": [_prompt(one) for one in prompting.prompts]})
+            return partial(_write_message, {"prompts": [_prompt(one) for one in prompting.prompts]})
         if method == "resources/list" and reading is not None:
             return partial(self._resources, reading)
         if method == "resources/templates/list" and reading is not None and reading.resources is not None:
             found = [_resource(one, "uriTemplate") for one in reading.resources.templates]
-            return partial(_said, {"resourceTemplates": found})
+            return partial(_write_message, {"resourceTemplates": found})
         return None
 
     # --- answering ---------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class Plain:
         return {"resources": [_resource(one, "uri") for one in found]}
 
 
-async def _said(result: Message) -> Message:
+async def _write_message(result: Message) -> Message:
     return result
 
 

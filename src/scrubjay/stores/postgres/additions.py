@@ -30,7 +30,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
     mirrored = _spaces(tx, {memory.space for memory in memories})
     rows = [row_of(memory) for memory in memories]
     _check_paths(tx, memories, rows)
-    repeated = _repeated(tx, [one.fingerprint for one in new])
+    repeated = _find_repeated(tx, [one.fingerprint for one in new])
     numbers = tx._con.execute("SELECT nextval('arrivals') FROM generate_series(1, %s)", (len(new),))
     tags, words, vectors, pending = list[Row](), list[Row](), list[Row](), list[Row]()
     for one, memory, columns, (seq,) in zip(new, memories, rows, numbers, strict=True):
@@ -123,7 +123,7 @@ def _check_paths(tx: PostgresTransaction, memories: Sequence[Memory], rows: Sequ
         raise Conflict(f"The path {path!r} is taken.", hint="Choose another path.", path=path)
 
 
-def _repeated(tx: PostgresTransaction, fingerprints: Sequence[bytes]) -> list[bytes]:
+def _find_repeated(tx: PostgresTransaction, fingerprints: Sequence[bytes]) -> list[bytes]:
     """Those that several memories have, with the ones that are stored."""
     counts = Counter(fingerprints)
     known = tx._con.execute(

@@ -26,7 +26,7 @@ from psycopg.types import TypeInfo
 from scrubjay.errors import StorageBusy, StorageError
 from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import values as postgres_values
-from scrubjay.stores.postgres.errors import translated, translated_errors
+from scrubjay.stores.postgres.errors import translate, translated_errors
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -236,7 +236,7 @@ class Connections:
                 tcp_user_timeout=10_000,
             )
         except psycopg.Error as error:
-            raise translated(error) from None  # its words may hold the password
+            raise translate(error) from None  # its words may hold the password
         try:
             con.execute(
                 sql.SQL(

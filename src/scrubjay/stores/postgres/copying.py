@@ -41,7 +41,7 @@ from scrubjay.stores.postgres.values import (
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_in
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.filters import sizes_of
-from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shortened, to_floats
+from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shorten, to_floats
 from scrubjay.stores.tables.rows import strings
 from scrubjay.text.words import found_by_parts
 from scrubjay.values.memory import AccessLevel, State, random_suffix, text_of
@@ -133,7 +133,7 @@ Write = Callable[[PostgresTransaction], None]
 
 
 class PostgresCopy(Copyable):
-    shortened = staticmethod(shortened)
+    shortened = staticmethod(shorten)
     vector_size = 0  # bytes that a vector of the other side will take here, if it has any
 
     def __init__(self, store: PostgresStore, con: Connection | None = None) -> None:
@@ -157,7 +157,7 @@ class PostgresCopy(Copyable):
 
     def count(self, table: Table) -> int:
         with self._reading() as con:
-            [(count,)] = con.execute(f"SELECT count(*) FROM {_physical(table)} WHERE {_kept(table)}")
+            [(count,)] = con.execute(f"SELECT count(*) FROM {_physical(table)} WHERE {_keep_text(table)}")
             return int(count)
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
@@ -170,7 +170,7 @@ class PostgresCopy(Copyable):
                 f"""
                 SELECT {", ".join(key)}, {columns}
                 FROM {_physical(table)}
-                WHERE {_kept(table)} {behind}
+                WHERE {_keep_text(table)} {behind}
                 ORDER BY {", ".join(key)}
                 """,
                 list(after or ()),
@@ -180,7 +180,7 @@ class PostgresCopy(Copyable):
                 yield list(row[: len(key)]), _plain(table, row[len(key) :])
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
-        with _uncollected(), translated_errors():
+        with _without_garbage_collection(), translated_errors():
             write = _made_ready(table, rows, self.vector_size)
         self.settle()
         self._written = self._writer.submit(self._write, write, progress)
@@ -271,7 +271,7 @@ def backup(store: PostgresStore, path: Path, progress: Callable[[int, int], None
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """For one batch: of what it makes nothing refers to itself, and looking for what does takes a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
@@ -290,7 +290,7 @@ def _made_ready(table: Table, rows: Sequence[Row], vector_size: int) -> Write:
         case "memories":
             return _memories(dict(zip(table.columns, zip(*rows, strict=True), strict=True)), vector_size)
         case "vectors":
-            sent = _sent([blob for *_, blob in rows])
+            sent = _send_vectors([blob for *_, blob in rows])
             vectors = copied_vectors((*place, vector) for (*place, _), vector in zip(rows, sent, strict=True))
             return lambda transaction: copy_in(transaction._con, "vectors", table.columns, vectors, binary=True)
         case name:
@@ -339,7 +339,7 @@ ONE_BY_ONE: Mapping[str, Callable[[Sequence[Row], PostgresTransaction], None]] =
 }
 
 
-def _sent(blobs: Sequence[bytes]) -> Iterable[VectorBytes]:
+def _send_vectors(blobs: Sequence[bytes]) -> Iterable[VectorBytes]:
     """Vectors as pgvector takes them; looked at together, if they have one length, in a twentieth of the time.
 
     :raises EmbeddingError: if one is not made of numbers
@@ -410,14 +410,14 @@ def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
         con = transaction._con
         copy_in(con, "memories", list(columns), rows)
         copy_in(con, "tags", ("space", "memory", "tag"), tag_lines)
-        with _uncounted(con):
+        with _without_counting(con):
             copy_in(con, "words", ("space", "memory", "place", "length", "terms", *CARRIED), word_lines)
 
     return write
 
 
 @contextmanager
-def _uncounted(con: Connection) -> Iterator[None]:
+def _without_counting(con: Connection) -> Iterator[None]:
     """Words come without being counted by audience, which would take ten times as long: `count_anew` does that."""
     con.execute("ALTER TABLE words DISABLE TRIGGER words_came")
     yield
@@ -428,7 +428,7 @@ def _physical(table: Table) -> str:
     return {"clock": "counters", "archived_words": ARCHIVED_WORDS}.get(table.name, table.name)
 
 
-def _kept(table: Table) -> str:
+def _keep_text(table: Table) -> str:
     return f"key NOT IN {KEPT_BACK}" if table.name == "facts" else "TRUE"
 
 

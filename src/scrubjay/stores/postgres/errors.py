@@ -22,12 +22,12 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise translated(error) from error
+        raise translate(error) from error
     except UnicodeEncodeError as error:
         raise InvalidInput("The text has a lone surrogate, which no store can keep.") from error
 
 
-def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
+def translate(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
     match error:
         case errors.LockNotAvailable() | errors.SerializationFailure() | errors.DeadlockDetected():
             return StorageBusy()
@@ -39,7 +39,7 @@ def translated(error: psycopg.Error) -> Error:  # noqa: PLR0911 -- a table
         case errors.DiskFull() | errors.OutOfMemory():
             return StorageFull()
         case errors.TooManyConnections():
-            return _crowded()
+            return _busy_error()
         case errors.ReadOnlySqlTransaction():
             return StorageError(READ_ONLY[0], hint=READ_ONLY[1])
         case errors.InsufficientPrivilege():
@@ -76,7 +76,7 @@ def _away(error: psycopg.OperationalError) -> StorageError:
     if "invalid connection option" in said or "invalid uri" in said or 'missing "="' in said:
         return StorageError("Invalid database address.", hint="Write postgresql://USER:PASSWORD@HOST/DATABASE.")
     if "too many" in said or "connection slots" in said:  # clients, or connections of a role or a database
-        return _crowded()
+        return _busy_error()
     if "could not translate host name" in said or "failed to resolve host" in said:
         return StorageBusy("Unknown database host.", hint="Check the host in SCRUBJAY_STORE.")
     return StorageBusy(
@@ -84,7 +84,7 @@ def _away(error: psycopg.OperationalError) -> StorageError:
     )
 
 
-def _crowded() -> StorageBusy:
+def _busy_error() -> StorageBusy:
     return StorageBusy(
         "The database has no free connections.",
         hint="Lower SCRUBJAY_POOL_SIZE, or raise max_connections of the database.",

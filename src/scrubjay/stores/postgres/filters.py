@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, joined, seen_through, talks
+from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, join_conditions, seen_through, talks
 from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Memory, State
@@ -48,20 +48,22 @@ class Restriction:
         """`tagged_first`: the memories with these tags are listed, and only they are looked at. That is quicker where
         they are some thousands, but nothing for the planner, which cannot tell how many they are."""
         tagged = self._tagged(listed=tagged_first)
-        return joined([seen(self.views), among("memories.state", self.states), *tagged, *self.conditions], "AND")
+        return join_conditions(
+            [visible_rows(self.views), among("memories.state", self.states), *tagged, *self.conditions], "AND"
+        )
 
     def _tagged(self, *, listed: bool) -> Iterator[Condition]:
         if self.tags is None:
             return
         if listed and self.spaces is not None:  # tags_by_tag; numbers of memories are single in the whole store
-            where, values = joined([among("tags.space", self.spaces), among("tags.tag", self.tags)], "AND")
+            where, values = join_conditions([among("tags.space", self.spaces), among("tags.tag", self.tags)], "AND")
             yield f"memories.seq = ANY(ARRAY(SELECT tags.memory FROM tags WHERE {where}))", values  # noqa: S608 -- constants
         else:  # the primary key of tags, or tags_by_tag
             named = "SELECT 1 FROM tags WHERE tags.space = memories.space AND tags.memory = memories.seq"
             yield f"EXISTS ({named} AND tags.tag = ANY(%s))", [list(self.tags)]
 
 
-def restricted(filter: Filter, audience: Audience, *, now: datetime, purged: bool = False) -> Restriction | None:
+def restrict(filter: Filter, audience: Audience, *, now: datetime, purged: bool = False) -> Restriction | None:
     """The filter and the audience; None if nothing can meet them.
 
     Purged memories are left out even where the filter names them, unless `purged`.
@@ -109,7 +111,7 @@ def views_of(audience: Audience) -> tuple[View, ...]:
 
 def superseded_for(audience: Audience) -> Condition:
     """The ids of memories that something supersedes for this audience, though not for everyone; hardly ever any."""
-    visible, values = seen(views_of(audience.reaching), "others")
+    visible, values = visible_rows(views_of(audience.reaching), "others")
     # asides_by_other, memories_by_id; as an array it is looked up once
     return (f"ARRAY({SUPERSEDED.format(visible)})", values)
 
@@ -141,7 +143,7 @@ def spaces_of(views: Collection[View]) -> list[str] | None:
     return None if any(view.space is None for view in views) else sorted(spaces)
 
 
-def seen(views: Collection[View], table: str = "memories") -> Condition:
+def visible_rows(views: Collection[View], table: str = "memories") -> Condition:
     return seen_through(views, among, table)
 
 
@@ -163,7 +165,7 @@ def holds(column: str, value: str) -> Condition:
     return f"(strpos({column}, %s) = 1 OR strpos({column}, %s) > 0)", [f"[{element}", f",{element}"]
 
 
-def _marked(filter: Filter) -> Iterator[Condition]:
+def _mark_conditions(filter: Filter) -> Iterator[Condition]:
     if filter.flag is not None:  # memories_by_flag
         yield "memories.flags <> '[]'", []
     if filter.flag not in (None, "any"):
@@ -189,7 +191,7 @@ def _conditions(filter: Filter) -> Iterator[Condition]:
         yield "memories.conversation_id = %s", [filter.conversation_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
-    yield from _marked(filter)
+    yield from _mark_conditions(filter)
     yield from by_rows(filter, "%s", among)
 
 

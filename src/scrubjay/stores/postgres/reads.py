@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import Restriction, restricted, seen, views_of
+from scrubjay.stores.postgres.filters import Restriction, restrict, views_of, visible_rows
 from scrubjay.stores.postgres.sql import OWN, columns_for
-from scrubjay.stores.postgres.values import Texts, fetched
+from scrubjay.stores.postgres.values import Texts, fetch_rows
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import SKETCHED, Row, sketch_of
-from scrubjay.stores.tables.sql import Condition, behind, joined
+from scrubjay.stores.tables.sql import Condition, behind, join_conditions
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import AT_HAND, Kind, Memory, Sketch, State
@@ -69,13 +69,15 @@ class PostgresReads(Reads):
         if not ids:
             self._nothing()
             return []
-        visible = joined([seen(views_of(audience)), ("memories.state <> %s", [int(State.PURGED)])], "AND")
+        visible = join_conditions(
+            [visible_rows(views_of(audience)), ("memories.state <> %s", [int(State.PURGED)])], "AND"
+        )
         columns = columns_for(audience)
         with self._reading() as con:
             found = {memory.id: memory for memory in self._by_ids(con, ids, columns, visible)}
             # A name with a slash is a checkpoint's before it is the id of a memory that was imported with it.
             missing = [name for name in ids if name not in found or "/" in name]
-            aliases = _aliased(con, missing) if missing else {}
+            aliases = _resolve_aliases(con, missing) if missing else {}
             if aliases:
                 found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], columns, visible)}
         named = dict.fromkeys(meant if (meant := aliases.get(name)) in found else name for name in ids)
@@ -93,7 +95,7 @@ class PostgresReads(Reads):
         offset: int = 0,
         after: Position | None = None,
     ) -> List[Memory]:
-        restriction = restricted(filter, audience, now=now)
+        restriction = restrict(filter, audience, now=now)
         if restriction is None:
             self._nothing()
             return []
@@ -106,11 +108,13 @@ class PostgresReads(Reads):
                 ON uncounted.id = memories.id
             """
             uncounted = [[*waiting], [one.count for one in waiting.values()], [one.at for one in waiting.values()]]
-        where, values = joined([restriction.condition(), *behind(after, value, "%s", descending=descending)], "AND")
+        where, values = join_conditions(
+            [restriction.condition(), *behind(after, value, "%s", descending=descending)], "AND"
+        )
         direction = "DESC" if descending else "ASC"
         columns, told = columns_for(audience)
         with self._reading() as con:
-            rows = fetched(
+            rows = fetch_rows(
                 con,
                 # memories_by_created, _updated, _importance; other orders are sorted
                 f"""
@@ -136,7 +140,7 @@ class PostgresReads(Reads):
         return self._counted(waiting, filter, audience, now)
 
     def _counted(self, tables: str, filter: Filter, audience: Audience, now: datetime) -> int:
-        restriction = restricted(filter, audience, now=now, purged=True)
+        restriction = restrict(filter, audience, now=now, purged=True)
         if restriction is None:
             self._nothing()
             return 0
@@ -146,7 +150,7 @@ class PostgresReads(Reads):
             return int(count)
 
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
-        restriction = restricted(DECISIONS, audience, now=now)
+        restriction = restrict(DECISIONS, audience, now=now)
         if restriction is None:
             return []
         where, values = restriction.condition()
@@ -170,7 +174,7 @@ class PostgresReads(Reads):
             return [Topic(name=name, decisions=count, latest_at=moment(at)) for name, count, at in rows]
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
-        restriction = restricted(filter, audience, now=now)
+        restriction = restrict(filter, audience, now=now)
         if restriction is None:
             return []
         return self._searched(lambda con: postgres_words.match(con, text, restriction, limit))
@@ -189,7 +193,7 @@ class PostgresReads(Reads):
         limit: int,
         model: str | None = None,
     ) -> List[Match]:
-        restriction = restricted(filter, audience, now=now)
+        restriction = restrict(filter, audience, now=now)
         if restriction is None:
             return []
         asked = (filter, audience)
@@ -215,7 +219,7 @@ class PostgresReads(Reads):
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
         with self._reading() as con:
-            rows = fetched(
+            rows = fetch_rows(
                 con,
                 # memories_by_id
                 """
@@ -240,7 +244,7 @@ class PostgresReads(Reads):
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:
             return []
-        (told, told_values), (where, values) = columns_for(audience, SKETCH), seen(views_of(audience))
+        (told, told_values), (where, values) = columns_for(audience, SKETCH), visible_rows(views_of(audience))
         with self._reading() as con:
             rows = con.execute(
                 # memories_by_id
@@ -272,7 +276,7 @@ class PostgresReads(Reads):
 
     def _by_ids(self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
         (columns_told, told), (where, values) = columns, visible
-        rows = fetched(
+        rows = fetch_rows(
             con,
             # memories_by_id
             f"SELECT {columns_told} FROM memories WHERE memories.id = ANY(%s) AND {where}",
@@ -281,7 +285,7 @@ class PostgresReads(Reads):
         return self._memories(rows)
 
 
-def _aliased(con: Connection, aliases: Sequence[str]) -> dict[str, str]:
+def _resolve_aliases(con: Connection, aliases: Sequence[str]) -> dict[str, str]:
     """The ids that these aliases stand for."""
     rows = con.execute(
         # aliases_by_alias, then the primary key of memories

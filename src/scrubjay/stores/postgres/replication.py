@@ -12,7 +12,7 @@ from scrubjay.stores.postgres.stored import Known, await_file, find
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
-from scrubjay.stores.tables.rows import rephrased
+from scrubjay.stores.tables.rows import rephrase
 from scrubjay.text.words import found_by
 from scrubjay.values.memory import AT_HAND, Memory, State
 
@@ -94,7 +94,7 @@ def _replace_by(
     if former is not None and memory.version > former.version:
         tx._keep_version(known, change)
     elif former is not None:
-        columns["former_also"] = rephrased(former, memory, change, tx.history.former_phrases(memory.id))
+        columns["former_also"] = rephrase(former, memory, change, tx.history.former_phrases(memory.id))
     if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
         tx._remove_words(known.counted.space, seq)
     tx._move(known.counted.space, memory.space, seq)

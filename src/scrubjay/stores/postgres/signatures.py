@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from scrubjay.stores.postgres.filters import CARRIED, Restriction, looked_at
-from scrubjay.stores.postgres.values import fetched, vector_bytes
+from scrubjay.stores.postgres.values import fetch_rows, vector_bytes
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -101,7 +101,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
     levels = _levels_of(vector)
     asked = vector_bytes(vector)
     while True:
-        rows = fetched(
+        rows = fetch_rows(
             con,
             # The index of signatures that the conditions have; then the primary key of vectors. OFFSET lets the bits be
             # compared before anything is sorted, and only those of the same length.

@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import audience_of, seen, views_of
+from scrubjay.stores.postgres.filters import audience_of, views_of, visible_rows
 from scrubjay.stores.postgres.values import Texts, vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
-from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, named
+from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, name_values
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Memory
@@ -40,7 +40,7 @@ COUNTED = """
 
 def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
     """The columns of a memory as this audience is told them, and what to put there."""
-    return columns_told(own, seen(views_of(audience.reaching), "others"))
+    return columns_told(own, visible_rows(views_of(audience.reaching), "others"))
 
 
 def row_of(memory: Memory) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class PostgresSql(Sql):
     def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
         columns, visible = COLUMNS, "TRUE"
         if audience is not None:
-            columns, told = named(columns_for(audience), "%s", "told_")
+            columns, told = name_values(columns_for(audience), "%s", "told_")
             visible, given = self.visible(audience)
             values |= told | given
         rows = self.all(
@@ -134,26 +134,26 @@ class PostgresSql(Sql):
             return [vector_of(sent) for (sent,) in rows]
 
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
-        return named(seen(views_of(audience), table), "%s", f"{table}_")
+        return name_values(visible_rows(views_of(audience), table), "%s", f"{table}_")
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
-            return con.execute(rewritten(statement), _arrays(values | _timed(con, statement))).fetchall()
+            return con.execute(rewritten(statement), _arrays(values | _add_time(con, statement))).fetchall()
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
-            return con.execute(rewritten(statement), _arrays(values | _timed(con, statement))).rowcount
+            return con.execute(rewritten(statement), _arrays(values | _add_time(con, statement))).rowcount
 
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
-            time = _timed(con, statement)
+            time = _add_time(con, statement)
             con.cursor().executemany(rewritten(statement), [{**row, **time} for row in rows] if time else rows)
 
     def among(self, column: str, values: str) -> str:
         return f"{column} = ANY(:{values})"
 
 
-def _timed(con: Connection, statement: str) -> dict[str, object]:
+def _add_time(con: Connection, statement: str) -> dict[str, object]:
     """The database's time, for a statement that asks for it. It is asked for by itself, because Citus takes no function
     whose value changes in a condition of what is written."""
     return {"instant": clock(con)} if ":instant" in statement else {}

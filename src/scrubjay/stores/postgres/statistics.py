@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.sql import COUNTED
-from scrubjay.stores.postgres.values import Numbers, Texts, kept
+from scrubjay.stores.postgres.values import Numbers, Texts, text_to_keep
 from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.statistics import DAY, LEVEL, SUMS
 from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch
@@ -67,7 +67,7 @@ def counted_of(columns: Mapping[str, Any]) -> Counted:
         category=str(columns["category"]),
         state=columns["state"],
         importance=columns["importance"],
-        text_bytes=sum(len(kept(columns[name]).encode()) for name in ("content", "metadata", "detail")) - 4,
+        text_bytes=sum(len(text_to_keep(columns[name]).encode()) for name in ("content", "metadata", "detail")) - 4,
         vector_bytes=columns["vector_bytes"],
         reads=columns["access_count"],
         agreed=columns.get("category_agreed"),

@@ -31,7 +31,7 @@ from scrubjay.stores.postgres import schema as postgres_schema
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import POOL_SIZE, STATEMENT_SECONDS, Connection, Connections, Replica
-from scrubjay.stores.postgres.filters import Restriction, restricted
+from scrubjay.stores.postgres.filters import Restriction, restrict
 from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads, T
 from scrubjay.stores.postgres.sql import PostgresSql, clock
@@ -108,7 +108,7 @@ class PostgresStore(PostgresReads, Store):
         """As of half a minute ago: it decides how memories are looked for, and either way finds the right ones."""
         return (
             self._known(asked, lambda: postgres_vectors.scope(con, restriction)),
-            int(self._known((dimension, model), lambda: postgres_vectors.indexed(con, dimension, model))),
+            int(self._known((dimension, model), lambda: postgres_vectors.count_indexed(con, dimension, model))),
         )
 
     def _known(self, of: Hashable, count: Callable[[], float]) -> float:
@@ -124,14 +124,14 @@ class PostgresStore(PostgresReads, Store):
         self, text: str, vector: Vector, filter: Filter, audience: Audience, *, now: datetime, limit: int
     ) -> Candidates:
         """On two connections: the server works on both at once, and whoever asks waits for the longer one only."""
-        restriction = restricted(filter, audience, now=now)
+        restriction = restrict(filter, audience, now=now)
         if restriction is None:
             return NO_CANDIDATES
         nearest = self._aside.submit(
             self._searched, lambda con: self._near(con, vector, restriction, (filter, audience), limit=limit)
         )
         try:
-            found = self._searched(lambda con: postgres_words.compared(con, text, restriction, limit, vector))
+            found = self._searched(lambda con: postgres_words.compare_words(con, text, restriction, limit, vector))
         finally:
             wait([nearest])
         cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}

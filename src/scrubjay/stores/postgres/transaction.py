@@ -34,11 +34,11 @@ from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
     as_json,
-    renamed,
+    rename,
     snapshot_of,
     without_asides,
 )
-from scrubjay.stores.tables.side_rows import EMPTY, emptied
+from scrubjay.stores.tables.side_rows import EMPTY, empty_row
 from scrubjay.stores.tables.tally import HOUR, Batch, Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
@@ -262,7 +262,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             raise Conflict(f"Memory {id} is already archived.", memory_id=id)
         memory, place = known.memory, (known.counted.space, known.seq)
         # What is being embedded just now belongs to a text that is no longer here.
-        left = emptied(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
+        left = empty_row(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
         if not keep_vectors:
             left |= {"parts": 0, "vector_bytes": 0}
         for table in ("versions", "pending", *(() if keep_vectors else ("vectors", "signatures"))):
@@ -312,7 +312,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         if known is None or known.counted.state == State.PURGED:
             return
         was, (space, seq) = known.memory, (known.counted.space, known.seq)
-        after = renamed(was, memory)
+        after = rename(was, memory)
         if after.path != was.path and was.state in AT_HAND and after.path in self.files.taken_paths(after):
             raise Conflict(f"The path {after.path!r} is taken.", hint="Choose another path.", path=after.path)
         columns = {"path": after.path, "title": after.title, "auto_tags": as_json(after.auto_tags)}

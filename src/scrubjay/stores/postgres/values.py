@@ -34,41 +34,41 @@ _LENGTH = struct.Struct(">i").pack
 TEXTS, BIGINTS = 1009, 1016  # numbers of these types, the same in every database
 
 
-def kept(text: str) -> str:
+def text_to_keep(text: str) -> str:
     """The text as PostgreSQL keeps it."""
     if "\0" in text or ESCAPE in text:
         return text.replace(ESCAPE, ESCAPE_ITSELF).replace("\0", NUL)
     return text
 
 
-def given(text: str) -> str:
+def text_as_given(text: str) -> str:
     """The text as it was handed in."""
     return text.replace(NUL, "\0").replace(ESCAPE_ITSELF, ESCAPE)
 
 
 class TextDumper(StrDumperUnknown):
     def dump(self, obj: str) -> Buffer | None:
-        return kept(obj).encode()
+        return text_to_keep(obj).encode()
 
 
 class BinaryTextDumper(StrBinaryDumper):
     def dump(self, obj: str) -> Buffer | None:
-        return kept(obj).encode()
+        return text_to_keep(obj).encode()
 
 
 class PlainTextLoader(TextLoader):
     def load(self, data: Buffer) -> str:
         text = bytes(data)
-        return given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
+        return text_as_given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
 
 
 class BinaryTextLoader(TextBinaryLoader):
     def load(self, data: Buffer) -> str:
         text = bytes(data)
-        return given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
+        return text_as_given(text.decode()) if _ESCAPE_BYTES in text else text.decode()
 
 
-def fetched(
+def fetch_rows(
     con: psycopg.Connection[Any], statement: str, values: Sequence[object], *, binary: bool = False
 ) -> list[tuple[Any, ...]]:
     """All rows of a statement that gives hundreds of texts: psycopg reads them without asking us about each, in a tenth
@@ -78,11 +78,11 @@ def fetched(
     cursor.adapters.register_loader("text", TextBinaryLoader)
     rows = cursor.execute(statement, values, binary=binary).fetchall()
     texts = [value for row in rows for value in row if type(value) is str]
-    return [tuple(map(_given, row)) for row in rows] if ESCAPE in "".join(texts) else rows
+    return [tuple(map(_as_given, row)) for row in rows] if ESCAPE in "".join(texts) else rows
 
 
-def _given(value: Any) -> Any:
-    return given(value) if isinstance(value, str) else value
+def _as_given(value: Any) -> Any:
+    return text_as_given(value) if isinstance(value, str) else value
 
 
 class Texts(tuple[str, ...]):
@@ -97,7 +97,7 @@ class TextsDumper(Dumper):
     def dump(self, obj: Texts) -> Buffer | None:
         texts: Sequence[str] = obj
         if _QUOTED("".join(texts)):  # asked once for all of them
-            texts = [kept(each).translate(_IN_QUOTES) for each in texts]
+            texts = [text_to_keep(each).translate(_IN_QUOTES) for each in texts]
         literal = '","'.join(texts)
         return f'{{"{literal}"}}'.encode() if texts else b"{}"
 
@@ -119,10 +119,10 @@ def _copied_column(values: Sequence[Any]) -> Iterable[str]:
     kinds = {*map(type, values)}
     if all(issubclass(kind, str) for kind in kinds):
         together = "".join(values)
-        return map(_copied, values) if any(sign in together for sign in _MEANT) else values
+        return map(_copy_value, values) if any(sign in together for sign in _MEANT) else values
     if kinds == {int}:
         return map(int.__repr__, values)
-    return map(_copied, values)
+    return map(_copy_value, values)
 
 
 def copy_in(
@@ -141,7 +141,7 @@ def copied_vectors(rows: Iterable[Sequence[Any]]) -> bytes:
     """Vectors as COPY takes them in binary form: each with space, memory, part, model, itself."""
     pieces = [_BINARY_HEAD]
     for space, memory, part, model, vector in rows:
-        name, of = kept(space).encode(), kept(model).encode()
+        name, of = text_to_keep(space).encode(), text_to_keep(model).encode()
         pieces += (
             _NAME(5, len(name)),
             name,
@@ -157,13 +157,13 @@ def copied_vectors(rows: Iterable[Sequence[Any]]) -> bytes:
 _NAME, _PLACE = struct.Struct(">hi").pack, struct.Struct(">iqih").pack
 
 
-def _copied(value: object) -> str:
+def _copy_value(value: object) -> str:
     if value is None:
         return r"\N"
     if type(value) is bytes:
         return rf"\\x{value.hex()}"
     if isinstance(value, str):
-        return kept(value).translate(_ESCAPED)
+        return text_to_keep(value).translate(_ESCAPED)
     return str(value)
 
 

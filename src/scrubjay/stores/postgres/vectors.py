@@ -22,7 +22,7 @@ from psycopg import sql
 
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import Restriction, looked_at
-from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes, vector_of
+from scrubjay.stores.postgres.values import Texts, fetch_rows, vector_bytes, vector_of
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
 from scrubjay.values.search import Match
@@ -51,7 +51,7 @@ class Kept(NamedTuple):
 OWN = Kept("vectors.model = ''", ())
 
 
-def kept(model: str | None) -> Kept:
+def vectors_of_model(model: str | None) -> Kept:
     """Those of a further model, by its fingerprint; None: those of the store's own model."""
     return OWN if model is None else Kept("vectors.model <> '' AND vectors.model = %s", (model,))  # vectors_by_model
 
@@ -78,7 +78,7 @@ def nearest(
 ) -> list[Match]:
     """`scope`: about how many memories are meant, 0 if nothing may be missed; `indexed`: how many vectors the index
     holds, 0 if there is none."""
-    own = kept(model)
+    own = vectors_of_model(model)
     if scope <= EXACT_UP_TO or not limit:
         return _exactly(con, vector, restriction, limit, own)
     if indexed and scope**2 > PASSED_OVER * indexed:
@@ -96,9 +96,9 @@ def nearest(
 def missing_index(con: Connection) -> tuple[str | None, int] | None:
     """The model whose vectors are many and have no index, and their length."""
     for model in (None, *further_models(con)):
-        which, values = kept(model)
+        which, values = vectors_of_model(model)
         row = con.execute(f"SELECT vector_dims(vector) FROM vectors WHERE {which} LIMIT 1", values).fetchone()
-        if row is not None and row[0] <= MAX_INDEXED and not indexed(con, row[0], model):
+        if row is not None and row[0] <= MAX_INDEXED and not count_indexed(con, row[0], model):
             some = f"SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {which} LIMIT %s) AS counted"
             [(rows,)] = con.execute(some, (*values, INDEX_FROM))
             if rows >= INDEX_FROM:
@@ -106,7 +106,7 @@ def missing_index(con: Connection) -> tuple[str | None, int] | None:
     return None
 
 
-def indexed(con: Connection, dimension: int, model: str | None) -> int:
+def count_indexed(con: Connection, dimension: int, model: str | None) -> int:
     """How many vectors of this length the model's index holds, as of when it was last looked at; 0: there is none."""
     row = con.execute(
         """
@@ -184,7 +184,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
     depth = limit + limit // 4
     asked = vector_bytes(vector)
     while True:
-        rows = fetched(
+        rows = fetch_rows(
             con,
             # The index of this length; OFFSET keeps what is asked of memories behind it, each by its primary key.
             f"""
@@ -215,7 +215,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
 
 def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: int, own: Kept = OWN) -> list[Match]:
     where, values = restriction.condition()
-    rows = fetched(
+    rows = fetch_rows(
         con,
         # Whatever index the conditions have, then the primary key of vectors. OFFSET lets the distance be taken first:
         # what is grouped and sorted then carries no vector along.
@@ -241,7 +241,7 @@ def _exactly(con: Connection, vector: Vector, restriction: Restriction, limit: i
 
 
 def cosines(con: Connection, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
-    own = kept(model)
+    own = vectors_of_model(model)
     rows = con.execute(
         # memories_by_id, then the primary key of vectors
         f"""

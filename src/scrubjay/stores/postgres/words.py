@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
-from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, seen, spaces_of
-from scrubjay.stores.postgres.values import Texts, fetched, vector_bytes
+from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, spaces_of, visible_rows
+from scrubjay.stores.postgres.values import Texts, fetch_rows, vector_bytes
 from scrubjay.stores.tables.sql import View
 from scrubjay.text.stems import counted_stems, stems
 from scrubjay.text.words import DECIMALS, SMALL_ROWS, found_by, query_words, rarity_of, weights_of
@@ -56,10 +56,10 @@ class Passage:
     def terms(self, space: str) -> str:
         """The literal of a tsvector."""
         counted = [
-            f"'{stem}':1" if count == 1 and stem.isalnum() else f"{quoted(stem)}:{_counted(count)}"
+            f"'{stem}':1" if count == 1 and stem.isalnum() else f"{quote(stem)}:{_count_positions(count)}"
             for stem, count in self.stems.items()
         ]
-        return " ".join([*counted, quoted(_scope(space))])
+        return " ".join([*counted, quote(_scope(space))])
 
 
 def passages_of(memory: Memory) -> list[Passage]:
@@ -86,7 +86,7 @@ class Asked(NamedTuple):
         return [round(score / best, DECIMALS) for score in scores]
 
 
-def asked(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
+def ask_words(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
     """None if no passage holds any of the text's words; `told` says what is known of them."""
     words = stems(query_words(text))
     if not words:
@@ -108,16 +108,16 @@ def asked(text: str, told: Callable[[set[str]], Statistics]) -> Asked | None:
 
 
 def match(con: Connection, text: str, restriction: Restriction, limit: int) -> list[Match]:
-    found = compared(con, text, restriction, limit, None)
+    found = compare_words(con, text, restriction, limit, None)
     return [Match(memory, score) for memory, score, _ in found]
 
 
-def compared(
+def compare_words(
     con: Connection, text: str, restriction: Restriction, limit: int, vector: Vector | None
 ) -> list[tuple[str, float, float | None]]:
     """What words find, its score, and the cosine of the vector with each one's nearest part, if it has vectors of this
     length."""
-    worth = asked(text, partial(statistics, con, restriction))
+    worth = ask_words(text, partial(statistics, con, restriction))
     if worth is None:
         return []
     score, scored = _score(worth.weights)
@@ -125,7 +125,7 @@ def compared(
     where, values = restriction.condition()
     tables, passages = looked_at("words", where)
     within = None if worth.most_of_all else restriction.spaces
-    found = fetched(
+    found = fetch_rows(
         con,
         # words_by_term. OFFSET lets damping and score be taken once, and first: what is grouped and sorted then carries
         # no terms along.
@@ -265,7 +265,7 @@ def words_held(con: Connection, text: str, ids: Sequence[str]) -> dict[str, tupl
         GROUP BY memories.id, asked.number
         ORDER BY asked.number
         """,
-        ([quoted(stem) for stem in words.values()], Texts(ids)),
+        ([quote(stem) for stem in words.values()], Texts(ids)),
     )
     spelt, held = list(words), dict[str, tuple[str, ...]]()
     for memory, number in rows:
@@ -324,14 +324,14 @@ def statistics(con: Connection, restriction: Restriction, terms: Iterable[str]) 
 
 
 def _statistics(con: Connection, terms: Iterable[str], views: Sequence[View], *, sees_all: bool) -> Statistics:
-    asked, asked_for = seen([View(view.space, None) for view in views], "counted")
+    asked, asked_for = visible_rows([View(view.space, None) for view in views], "counted")
     if sees_all:
         views = [View(None, None)]
     spaces = spaces_of(views)
     within, values = ("ANY(ARRAY(SELECT name FROM spaces))", []) if spaces is None else (_ANY, [Texts(spaces)])
     passages, vocabulary, visible = _PASSAGES, _VOCABULARY, ("TRUE", list[Any]())
     if any(view.audiences is not None for view in views):
-        passages, vocabulary, visible = _PASSAGES_BY_AUDIENCE, _VOCABULARY_BY_AUDIENCE, seen(views, "counted")
+        passages, vocabulary, visible = _PASSAGES_BY_AUDIENCE, _VOCABULARY_BY_AUDIENCE, visible_rows(views, "counted")
     wanted = sorted(terms)
     [(_, rows, length, most_of_all), *found] = con.execute(
         # the primary keys
@@ -380,17 +380,17 @@ def _score(weights: Mapping[str, float]) -> tuple[str, list[Any]]:
         END"""
     values: list[Any] = []
     for stem, weight in weights.items():
-        lexeme = quoted(stem)
+        lexeme = quote(stem)
         values += [weight, lexeme, f"{lexeme}:D", f"{lexeme}:C", f"{lexeme}:B", stem]
     return "\n+ ".join([one_word] * len(weights)), values
 
 
 def _any_of(terms: Iterable[str], spaces: list[str] | None) -> str:
     """The literal of a tsquery: any of the terms, in one of the spaces."""
-    wanted = " | ".join(map(quoted, terms))
+    wanted = " | ".join(map(quote, terms))
     if spaces is None:
         return wanted
-    within = " | ".join(quoted(_scope(space)) for space in spaces)
+    within = " | ".join(quote(_scope(space)) for space in spaces)
     return f"({wanted}) & ({within})"
 
 
@@ -399,14 +399,14 @@ def _scope(space: str) -> str:
     return f"\ue000{space}"
 
 
-def _counted(count: int) -> str:
+def _count_positions(count: int) -> str:
     """A lexeme's positions, whose label or number tells how often a passage holds it."""
     if count in COUNTS:
         return f"1{COUNTS[count]}"
     return ",".join(f"{place}A" for place in range(1, min(count, MOST_COUNTED) + 1))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quoted, so that nothing in it is syntax."""
     if text.isalnum():
         return f"'{text}'"

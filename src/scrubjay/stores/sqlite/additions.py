@@ -68,7 +68,7 @@ def put_new(tx: SqliteTransaction, new: Sequence[Addition]) -> None:
         pending += [(seq, len(one.vectors))] if len(one.vectors) < one.parts else []
     with _counted_at_once(tx, last + 1, last + len(new)):
         tx._insert_new([one.memory for one in new], rows)
-    tx._mark_repeats(*_repeated(tx, [one.fingerprint for one in new], before=last + 1))
+    tx._mark_repeats(*_find_repeated(tx, [one.fingerprint for one in new], before=last + 1))
     insert(tx._con, "words", WORDS, words)
     add_passages(tx._con, last + 1, last + len(new))
     insert(tx._con, "tags", TAGS, tags)
@@ -101,7 +101,7 @@ def _counted_at_once(tx: SqliteTransaction, first: int, last: int) -> Iterator[N
     tx._con.execute(NOTE_NEW, (first, last))
 
 
-def _repeated(tx: SqliteTransaction, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
+def _find_repeated(tx: SqliteTransaction, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
     """Those that come twice, or that a memory before this number has."""
     earlier = tx._con.execute(
         # memories_by_fingerprint

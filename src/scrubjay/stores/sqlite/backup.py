@@ -22,7 +22,7 @@ from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import WriteLock
-from scrubjay.stores.sqlite.errors import translated, translated_errors
+from scrubjay.stores.sqlite.errors import translate, translated_errors
 from scrubjay.values.memory import random_suffix
 
 PAGES = 1_000  # per step; 4 MB
@@ -41,14 +41,14 @@ def backup(source: apsw.Connection, path: Path, progress: Progress | None = None
     try:
         with _draft(path) as draft:
             _copy(source, draft, progress)
-            checkup = _checked(draft)
+            checkup = _check_copy(draft)
             _write_checksum(draft, path)
             sqlite_file.publish(draft, path)
     except FileExistsError:
         _refuse_existing(path)
         raise
     except OSError as error:
-        raise translated(error) from error
+        raise translate(error) from error
     return checkup
 
 
@@ -68,15 +68,15 @@ def restore(
     verify(path)
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _draft(target) as draft, _locked(target, timeout_seconds) as lock:
-            with translated_errors(), closing(_untouched(path)) as source:
+        with _draft(target) as draft, _hold_lock(target, timeout_seconds) as lock:
+            with translated_errors(), closing(_open_untouched(path)) as source:
                 _copy(source, draft, progress)
-            _checked(draft)
+            _check_copy(draft)
             aside = _put_aside(target) if os.path.lexists(target) else None
             sqlite_file.publish(draft, target, over=os.path.lexists(target))
             lock.note(0)  # it may be older than what was here
     except OSError as error:
-        raise translated(error) from error
+        raise translate(error) from error
     return aside
 
 
@@ -90,14 +90,14 @@ def verify(path: Path) -> Checkup:
     expected = _checksum_beside(path)
     if expected is not None and expected != checksum(path):
         raise StorageDamaged("The backup is damaged: its checksum differs.", hint="Use another backup.")
-    with closing(_untouched(path)) as con:
+    with closing(_open_untouched(path)) as con:
         try:
             if sqlite_file.schema_version(con) == SCHEMA_VERSION:
                 return _whole(sqlite_checkup.check(con, path, deep=True, damaged=False))
             with tempfile.TemporaryDirectory() as folder:
                 draft = Path(folder) / path.name
                 _copy(con, draft, None)
-                return _checked(draft)
+                return _check_copy(draft)
         except apsw.Error as error:
             raise StorageDamaged("The backup cannot be read completely.", hint="Use another backup.") from error
 
@@ -107,7 +107,7 @@ def _check_opening(path: Path) -> None:
     if not os.path.lexists(path):
         raise NotFound(f"No backup {path}.", hint="Name the file that `scrubjay backup` wrote.")
     if path.is_file() and not os.access(path, os.R_OK):
-        raise translated(PermissionError())
+        raise translate(PermissionError())
     if not sqlite_file.is_store(path):
         hint = "Nothing was changed. Give a file that `scrubjay backup` wrote; `scrubjay import` reads exports."
         raise StorageDamaged(f"{path.name} is not a scrubjay backup, or damaged beyond recognition.", hint=hint)
@@ -137,7 +137,7 @@ def _copy(source: apsw.Connection, draft: Path, progress: Progress | None) -> No
         copy.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
-def _checked(draft: Path) -> Checkup:
+def _check_copy(draft: Path) -> Checkup:
     with translated_errors(), closing(sqlite_file.connect(draft)) as con:
         sqlite_words.register(con)
         sqlite_file.migrate(con)
@@ -153,8 +153,8 @@ def _whole(checkup: Checkup) -> Checkup:
     return checkup
 
 
-def _untouched(path: Path) -> apsw.Connection:
-    con = sqlite_file.untouched(path)
+def _open_untouched(path: Path) -> apsw.Connection:
+    con = sqlite_file.open_untouched(path)
     sqlite_words.register(con)
     return con
 
@@ -173,7 +173,7 @@ def _draft(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(target: Path, timeout_seconds: float) -> Iterator[WriteLock]:
+def _hold_lock(target: Path, timeout_seconds: float) -> Iterator[WriteLock]:
     """Hold the write lock of the store at this place, whether there is one or not."""
     lock = WriteLock(target.with_name(target.name + ".lock"))
     try:

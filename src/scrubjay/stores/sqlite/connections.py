@@ -21,7 +21,7 @@ from scrubjay.machine.locks import try_lock, unlock
 from scrubjay.stores.scripts import SCHEMA_VERSION
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
+from scrubjay.stores.sqlite.errors import DOCTOR, translate, translated_errors
 
 NOTE = 8  # where the number stands; the first byte is what Windows locks
 DIGITS = 20
@@ -53,7 +53,7 @@ class Connections:
             with translated_errors():
                 self._make_sure_there_is_a_store(for_copy=for_copy)
                 self.read_only = not sqlite_file.writable(path)
-                self.damaged = not self.read_only and sqlite_file.damaged(path)
+                self.damaged = not self.read_only and sqlite_file.is_damaged(path)
                 self._make_sure_of_the_schema()
                 self.behind = not self.damaged and self.lacks_changes(self._idle[-1])
                 self._identity = _identity(path)  # after opening: that may change it in a container
@@ -87,7 +87,7 @@ class Connections:
         :raises StorageError: if it may not be written
         """
         if self.read_only:
-            raise translated(PermissionError())
+            raise translate(PermissionError())
         if (reader := getattr(self._own, "reader", None)) is not None:
             reader.looked_up = None
         with self._lock.held(self._timeout_seconds if timeout_seconds is None else timeout_seconds) as deadline:
@@ -166,14 +166,14 @@ class Connections:
 
     def _make_sure_there_is_a_store(self, *, for_copy: bool) -> None:
         """Of several processes that find nothing one makes it, the others wait."""
-        if sqlite_file.recognised(self.path):
+        if sqlite_file.is_recognised(self.path):
             return
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise translated(error) from error
+            raise translate(error) from error
         with self._lock.held(self._timeout_seconds):
-            if not sqlite_file.recognised(self.path):
+            if not sqlite_file.is_recognised(self.path):
                 sqlite_file.create(self.path, for_copy=for_copy)
                 self._lock.note(0)  # the store that was here before is none of its business
 
@@ -401,7 +401,7 @@ class WriteLock:
             try:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
-                raise translated(error) from error
+                raise translate(error) from error
         return self._file
 
 

@@ -25,7 +25,7 @@ from scrubjay.stores.sqlite.sql import NAMES
 from scrubjay.stores.sqlite.sql import TABLES as NAMED_MEMORIES
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
-from scrubjay.stores.sqlite.vectors.blobs import shortened
+from scrubjay.stores.sqlite.vectors.blobs import shorten
 from scrubjay.stores.sqlite.words import count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.text.words import MAX_PASSAGES
@@ -102,7 +102,7 @@ READINGS: Mapping[str, Reading] = {
 
 
 class SqliteCopy(Copyable):
-    shortened = staticmethod(shortened)
+    shortened = staticmethod(shorten)
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -132,7 +132,7 @@ class SqliteCopy(Copyable):
             )
             for row in found:
                 values = row[len(reading.key) :]
-                yield list(row[: len(reading.key)]), _named(table, values, names)
+                yield list(row[: len(reading.key)]), _name_row(table, values, names)
 
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
         if table.name == "archived_words":
@@ -162,7 +162,7 @@ class Intake:
         columns = tuple(name for name in table.columns if name != "space" or table.name not in _OF_A_MEMORY)
         places = [table.columns.index(name) for name in columns]
         if table.columns[-1] == "vector":
-            rows = [(*row[:-1], shortened(row[-1])) for row in rows]
+            rows = [(*row[:-1], shorten(row[-1])) for row in rows]
         self._con.executemany(
             f"INSERT OR REPLACE INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             [[row[place] for place in places] for row in rows],
@@ -227,7 +227,7 @@ class Intake:
 _OF_A_MEMORY = ("aliases", "versions", "ancestry", "vectors", "pending", "archives")
 
 
-def _named(table: Table, row: Row, names: Mapping[int, str]) -> Row:
+def _name_row(table: Table, row: Row, names: Mapping[int, str]) -> Row:
     if table.name != "activity":
         return row
     values = dict(zip(table.columns, row, strict=True))

@@ -19,12 +19,12 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise translated(error) from error
+        raise translate(error) from error
     except UnicodeEncodeError as error:
         raise InvalidInput("The text has a lone surrogate, which no file can keep.") from error
 
 
-def translated(error: apsw.Error | OSError) -> StorageError:  # noqa: PLR0911 -- a table
+def translate(error: apsw.Error | OSError) -> StorageError:  # noqa: PLR0911 -- a table
     match error:
         case apsw.FullError():
             return StorageFull()

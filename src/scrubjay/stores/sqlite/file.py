@@ -24,7 +24,7 @@ import apsw
 from scrubjay.errors import StorageDamaged, StorageError
 from scrubjay.machine.paths import sync_folder
 from scrubjay.stores.scripts import SCHEMA_VERSION, check_version, script_for
-from scrubjay.stores.sqlite.errors import DOCTOR, translated, translated_errors
+from scrubjay.stores.sqlite.errors import DOCTOR, translate, translated_errors
 from scrubjay.text.letters import topic_key
 from scrubjay.values.memory import random_suffix
 
@@ -118,7 +118,7 @@ def writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
-def recognised(path: Path) -> bool:
+def is_recognised(path: Path) -> bool:
     """Whether there is a store of ours; False if there is nothing at all.
 
     :raises StorageDamaged: if there is something else; it is left as it is
@@ -132,7 +132,7 @@ def recognised(path: Path) -> bool:
             "The store's file is empty.", hint=f"Restore a backup, or remove the file to start over. {DOCTOR}"
         )
     if path.is_file() and not os.access(path, os.R_OK):
-        raise translated(PermissionError())
+        raise translate(PermissionError())
     if is_store(path):
         return True
     if is_database(path):
@@ -149,7 +149,7 @@ def is_store(path: Path) -> bool:
     :raises StorageError: if the disk does not say
     """
     if path.is_file():
-        with _perhaps_not_ours(), closing(untouched(path)) as con:
+        with _perhaps_not_ours(), closing(open_untouched(path)) as con:
             return bool(con.pragma("application_id") == APPLICATION_ID)
     return False
 
@@ -157,7 +157,7 @@ def is_store(path: Path) -> bool:
 def is_database(path: Path) -> bool:
     """Whether the file is SQLite's, with something in it."""
     if path.is_file():
-        with _perhaps_not_ours(), closing(untouched(path)) as con:
+        with _perhaps_not_ours(), closing(open_untouched(path)) as con:
             return con.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
     return False
 
@@ -168,7 +168,7 @@ def _perhaps_not_ours() -> Iterator[None]:
     try:
         yield
     except apsw.IOError as error:
-        raise translated(error) from error
+        raise translate(error) from error
     except apsw.Error:
         pass
 
@@ -191,7 +191,7 @@ def create(path: Path, *, for_copy: bool = False) -> None:
                 con.execute("INSERT INTO facts (key, value) VALUES ('copy', '')")
         publish(draft, path)
     except OSError as error:
-        raise translated(error) from error
+        raise translate(error) from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -205,10 +205,10 @@ def migrate(con: apsw.Connection) -> None:
     """
     if (version := schema_version(con)) < SCHEMA_VERSION:
         if version:
-            from scrubjay.stores.sqlite.vectors.blobs import shortened  # numpy is not for a new store
+            from scrubjay.stores.sqlite.vectors.blobs import shorten  # numpy is not for a new store
 
             con.create_scalar_function("topic_key", lambda *topic: topic_key(str(topic[0])), 1)
-            con.create_scalar_function("shortened", lambda *blob: shortened(blob[0]), 1)
+            con.create_scalar_function("shortened", lambda *blob: shorten(blob[0]), 1)
         with con:  # one savepoint: all of it, or nothing
             for _ in con.execute(script_for("sqlite", version)):
                 pass
@@ -221,7 +221,7 @@ def schema_version(con: apsw.Connection) -> int:
     return check_version(int(con.pragma("user_version")))
 
 
-def damaged(path: Path) -> bool:
+def is_damaged(path: Path) -> bool:
     """Look for damage where there may be some: a file that is cut off, or one that was not closed.
 
     Bounded to about a second; what a large store hides longer is for `doctor` to find.
@@ -291,7 +291,7 @@ def _read_only(path: Path) -> Connection:
     return Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
 
 
-def untouched(path: Path) -> apsw.Connection:
+def open_untouched(path: Path) -> apsw.Connection:
     """Open without locks, journal or any other trace: what is there may belong to another program.
 
     A crash during a checkpoint leaves a file that is shorter than its header says until the log is read, too.

@@ -17,7 +17,7 @@ import apsw
 
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
-from scrubjay.stores.tables.sql import Condition, View, by_rows, joined, seen_through, talks
+from scrubjay.stores.tables.sql import Condition, View, by_rows, join_conditions, seen_through, talks
 from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, State
@@ -83,7 +83,7 @@ class Restriction:
     few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
 
     def condition(self) -> Condition:
-        return joined([seen(self.views), *self._by_numbers(), *self.by_rows], "AND")
+        return join_conditions([visible_rows(self.views), *self._by_numbers(), *self.by_rows], "AND")
 
     def _by_numbers(self) -> Iterator[Condition]:
         yield among("memories.state", self.states)
@@ -109,7 +109,7 @@ class Restriction:
             yield "memories.conversation_id = ?", [self.conversation]
 
 
-def restricted(
+def restrict(
     con: apsw.Connection, filter: Filter, audience: Audience, *, now: datetime, purged: bool = False
 ) -> Restriction | None:
     """The filter and the audience in this store's numbers; None if nothing can meet them.
@@ -140,8 +140,8 @@ def restricted(
         created_until=None if filter.created_until is None else milliseconds(filter.created_until),
         min_importance=filter.min_importance,
         max_importance=filter.max_importance,
-        kinds=_sorted(filter.kinds),
-        categories=_sorted(filter.categories),
+        kinds=_sorted_names(filter.kinds),
+        categories=_sorted_names(filter.categories),
         user=user,
         conversation=conversation,
         by_rows=(*_by_rows(filter, few_tags=few_tags), *belonging, *outdated),
@@ -189,7 +189,7 @@ def superseded_for(con: apsw.Connection, audience: Audience) -> tuple[int, ...]:
     """The active memories that something supersedes for this audience, though not for everyone."""
     if not any_asides(con):
         return ()
-    visible, values = seen(views_of(con, audience.reaching), "others")
+    visible, values = visible_rows(views_of(con, audience.reaching), "others")
     rows = con.execute(
         # the unique index of ids, twice
         f"""
@@ -218,7 +218,7 @@ def _told_apart(states: tuple[int, ...], superseded: tuple[int, ...]) -> tuple[t
     return (State.ACTIVE, *states), ((only, [json.dumps(superseded)]),)
 
 
-def seen(views: Collection[View], table: str = "memories") -> Condition:
+def visible_rows(views: Collection[View], table: str = "memories") -> Condition:
     return seen_through(views, among, table)
 
 
@@ -261,11 +261,11 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
     if filter.access_levels is not None:
         yield _at_levels(filter.access_levels)
     if filter.flag is not None:
-        yield _flagged(filter.flag)
+        yield _flag_condition(filter.flag)
     yield from by_rows(filter, "?", among)
 
 
-def _flagged(flag: str) -> Condition:
+def _flag_condition(flag: str) -> Condition:
     """With this flag, or with any."""
     sql = "memories.flags <> '[]'"  # memories_by_flag
     if flag == "any":
@@ -318,7 +318,7 @@ def _at_levels(levels: frozenset[AccessLevel]) -> Condition:
         conditions.append(("memories.audience = ?", [SHARED]))
     if AccessLevel.PRIVATE in levels:
         conditions.append(("memories.audience >= ?", [FIRST_PRIVATE]))
-    return joined(conditions, "OR") if conditions else ("FALSE", [])
+    return join_conditions(conditions, "OR") if conditions else ("FALSE", [])
 
 
 def _few(con: apsw.Connection, table: str, condition: Condition) -> bool:
@@ -335,7 +335,7 @@ def number_of(con: apsw.Connection, name: str | None) -> int | None:
     return number
 
 
-def _sorted(names: frozenset[str] | None) -> tuple[str, ...] | None:
+def _sorted_names(names: frozenset[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(sorted(names))
 
 
@@ -372,7 +372,9 @@ def members(restriction: Restriction) -> Condition:
 
 def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     part = "" if restriction.user is None else f"user:{restriction.user}"
-    where, values = joined([seen(restriction.views, "totals"), among("state", restriction.states)], "AND")
+    where, values = join_conditions(
+        [visible_rows(restriction.views, "totals"), among("state", restriction.states)], "AND"
+    )
     statement = f"SELECT memories FROM totals WHERE part = ? AND {where} LIMIT {COUNTED_ROWS}"
 
     def look() -> bool:
@@ -389,7 +391,7 @@ def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> 
 def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     if restriction.created_since is None and restriction.created_until is None:
         return False
-    where, values = joined([seen(restriction.views), among("state", restriction.states)], "AND")
+    where, values = join_conditions([visible_rows(restriction.views), among("state", restriction.states)], "AND")
     since, until = restriction.created_since or 0, restriction.created_until
     [(rows,)] = con.execute(
         # memories_by_created

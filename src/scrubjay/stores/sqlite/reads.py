@@ -15,11 +15,11 @@ import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction, among, restricted, seen, views_of
+from scrubjay.stores.sqlite.filters import Restriction, among, restrict, views_of, visible_rows
 from scrubjay.stores.sqlite.finding import Found, Passing, by_number
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
-from scrubjay.stores.tables.sql import Condition, behind, joined
+from scrubjay.stores.tables.sql import Condition, behind, join_conditions
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import replace
@@ -60,11 +60,13 @@ class SqliteReads(Reads):
 
     def get(self, ids: Sequence[str], audience: Audience) -> List[Memory]:
         with self._reading() as con:
-            visible = joined([seen(views_of(con, audience)), ("memories.state <> ?", [State.PURGED])], "AND")
+            visible = join_conditions(
+                [visible_rows(views_of(con, audience)), ("memories.state <> ?", [State.PURGED])], "AND"
+            )
             columns = columns_for(con, audience)
             found = {memory.id: memory for memory in self._by_ids(con, ids, columns, visible)}
             # A name with a slash is a checkpoint's before it is the id of a memory that was imported with it.
-            aliases = _aliased(con, [name for name in ids if name not in found or "/" in name])
+            aliases = _resolve_aliases(con, [name for name in ids if name not in found or "/" in name])
             if aliases:
                 found |= {memory.id: memory for memory in self._by_ids(con, [*aliases.values()], columns, visible)}
         named = dict.fromkeys(meant if (meant := aliases.get(name)) in found else name for name in ids)
@@ -83,7 +85,7 @@ class SqliteReads(Reads):
         after: Position | None = None,
     ) -> List[Memory]:
         with self._reading() as con:
-            restriction = restricted(con, filter, audience, now=now)
+            restriction = restrict(con, filter, audience, now=now)
             if restriction is None:
                 return []
             direction = "DESC" if descending else "ASC"
@@ -109,14 +111,14 @@ class SqliteReads(Reads):
 
     def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
         with self._reading() as con:
-            restriction = restricted(con, filter, audience, now=now, purged=True)
+            restriction = restrict(con, filter, audience, now=now, purged=True)
             if restriction is None:
                 return 0
             return count_rows(con, restriction)
 
     def count_waiting(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
         with self._reading() as con:
-            restriction = restricted(con, filter, audience, now=now, purged=True)
+            restriction = restrict(con, filter, audience, now=now, purged=True)
             if restriction is None:
                 return 0
             where, values = restriction.condition()
@@ -135,7 +137,7 @@ class SqliteReads(Reads):
 
     def topics(self, audience: Audience, *, now: datetime, limit: int) -> List[Topic]:
         with self._reading() as con:
-            restriction = restricted(con, DECISIONS, audience, now=now)
+            restriction = restrict(con, DECISIONS, audience, now=now)
             if restriction is None:
                 return []
             where, values = restriction.condition()
@@ -156,7 +158,7 @@ class SqliteReads(Reads):
 
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con, snapshot(con):
-            restriction = restricted(con, filter, audience, now=now)
+            restriction = restrict(con, filter, audience, now=now)
             found = [] if restriction is None else sqlite_words.match(Passing(con, restriction), text, limit)
         return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
 
@@ -179,7 +181,7 @@ class SqliteReads(Reads):
         model: str | None = None,
     ) -> List[Match]:
         with self._reading() as con:
-            restriction = restricted(con, filter, audience, now=now)
+            restriction = restrict(con, filter, audience, now=now)
             found = [] if restriction is None else self._nearest(Passing(con, restriction), vector, limit, model)
         return [Match(memory, score) for score, _, _, memory in found]
 
@@ -220,7 +222,7 @@ class SqliteReads(Reads):
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:
             told, told_values = columns_for(con, audience, SKETCH)
-            where, values = seen(views_of(con, audience))
+            where, values = visible_rows(views_of(con, audience))
             rows = con.execute(
                 f"""
                 SELECT {told}
@@ -265,7 +267,7 @@ class SqliteReads(Reads):
         return self._memories(rows) if ids else []
 
 
-def _aliased(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
+def _resolve_aliases(con: apsw.Connection, aliases: Sequence[str]) -> dict[str, str]:
     """The ids that these aliases stand for."""
     if not aliases:
         return {}
@@ -331,11 +333,11 @@ def arms(
         conditions = [part.condition(), *covered, *behind(after, value, "?", descending=descending)]
         if overlaid:
             conditions.append((f"memories.seq NOT IN (SELECT seq FROM ({_UNCOUNTED}))", [uncounted]))
-        where, given = joined(conditions, "AND")
+        where, given = join_conditions(conditions, "AND")
         selects.append(f"SELECT memories.seq, {value} FROM memories {index} WHERE {where}")
         values += given
     if overlaid:
-        where, given = joined(
+        where, given = join_conditions(
             [restriction.condition(), *behind(after, OVERLAID[order], "?", descending=descending)], "AND"
         )
         selects.append(
@@ -362,7 +364,7 @@ def count_rows(con: apsw.Connection, restriction: Restriction) -> int:
     total = 0
     for audiences, numbers in spaces.items():
         alike = replace(restriction, views=(View(None, audiences),))
-        where, values = joined(
+        where, values = join_conditions(
             [among("memories.space", [n for n in numbers if n is not None]), alike.condition()], "AND"
         )
         [(rows,)] = con.execute(f"SELECT count(*) FROM memories INDEXED BY memories_by_created WHERE {where}", values)

@@ -9,7 +9,7 @@ from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.memories import Change
 from scrubjay.stores.promises.sync import Erased, Replica
 from scrubjay.stores.sqlite.filters import space_number
-from scrubjay.stores.tables.rows import Row, memory_of, rephrased
+from scrubjay.stores.tables.rows import Row, memory_of, rephrase
 from scrubjay.text.words import found_by
 from scrubjay.values.memory import State
 from scrubjay.values.times import milliseconds
@@ -99,7 +99,7 @@ def _replace(tx: SqliteTransaction, stored: Row, columns: dict[str, Any], replic
         if memory.version > former.version:
             tx._keep_version(seq, stored, change)
         else:
-            columns["former_also"] = rephrased(former, memory, change, tx.history.former_phrases(memory.id))
+            columns["former_also"] = rephrase(former, memory, change, tx.history.former_phrases(memory.id))
         fingerprints = [tx._fingerprint(seq), columns["fingerprint"]]
     tx._update(seq, columns)
     tx._mark_repeats(*dict.fromkeys(fingerprints))

@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite.errors import translated
+from scrubjay.stores.sqlite.errors import translate
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
 from scrubjay.values.callers import DEFAULT_SPACE, LOCAL_USER
 from scrubjay.values.frozen import dataclass, replace
@@ -35,14 +35,14 @@ Numbers = dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SalvagedMemory:
     """A memory, and whether its text is the one that was written."""
 
     memory: Memory
     sound: bool
 
 
-def salvaged(path: Path) -> Iterator[Found]:
+def salvage_rows(path: Path) -> Iterator[SalvagedMemory]:
     """Every memory that is still readable somewhere in the file, each once; those that were erased are not.
 
     Nothing else in this process may have the store open: closing a file drops SQLite's locks on it.
@@ -50,7 +50,7 @@ def salvaged(path: Path) -> Iterator[Found]:
     :raises StorageError: if the file cannot be read at all
     """
     columns = _columns()
-    spaces, names = _numbered(path, "spaces"), _numbered(path, "names")
+    spaces, names = _number_names(path, "spaces"), _number_names(path, "names")
     best: dict[str, tuple[int, int, int]] = {}  # id: version, page and cell of its newest row
     try:
         with closing(Pages(path)) as pages:
@@ -60,18 +60,18 @@ def salvaged(path: Path) -> Iterator[Found]:
                     best[row["id"]] = (row["version"], *place)
             wanted = {place[1:] for place in best.values()}
             for place, row in _rows(pages, columns):
-                if place in wanted and (found := _found(row, spaces, names)) is not None:
+                if place in wanted and (found := _find(row, spaces, names)) is not None:
                     yield found
     except OSError as error:
-        raise translated(error) from error
+        raise translate(error) from error
 
 
 class Pages:
     """The pages of a file as its last committed transaction left them."""
 
     def __init__(self, path: Path) -> None:
-        self._data = _mapped(path)
-        self._log = _mapped(path.with_name(path.name + "-wal"))
+        self._data = _map_file(path)
+        self._log = _map_file(path.with_name(path.name + "-wal"))
         self.size = PAGE_SIZE
         if self._data[:16] == MAGIC:
             said = int.from_bytes(self._data[16:18], "big")
@@ -109,7 +109,7 @@ class Pages:
                 waiting = []
 
 
-def _mapped(path: Path) -> mmap.mmap | bytes:
+def _map_file(path: Path) -> mmap.mmap | bytes:
     try:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -209,7 +209,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value << 8 | data[at + 8], at + 9
 
 
-def _found(row: dict[str, Any], spaces: Numbers, names: Numbers) -> Found | None:
+def _find(row: dict[str, Any], spaces: Numbers, names: Numbers) -> SalvagedMemory | None:
     """The memory in a row, if it is one that was not erased."""
     if not row["content"] or row["state"] == State.PURGED:
         return None
@@ -225,8 +225,8 @@ def _found(row: dict[str, Any], spaces: Numbers, names: Numbers) -> Found | None
         with suppress(ValueError, TypeError, KeyError, OverflowError):
             memory = memory_of([known[name] for name in FIELDS])
             if row["content_hash"] in (None, content_hash(memory)):
-                return Found(memory, sound=True)
-            return Found(replace(memory, content=memory.content.rstrip("\0")), sound=False)
+                return SalvagedMemory(memory, sound=True)
+            return SalvagedMemory(replace(memory, content=memory.content.rstrip("\0")), sound=False)
     return None
 
 
@@ -237,10 +237,10 @@ def _columns() -> list[str]:
         return [name for (name,) in con.execute("SELECT name FROM pragma_table_info('memories') ORDER BY cid")]
 
 
-def _numbered(path: Path, table: str) -> Numbers:
+def _number_names(path: Path, table: str) -> Numbers:
     """Names by their numbers, as far as SQLite can still read them."""
     found: Numbers = {}
-    with suppress(apsw.Error), closing(sqlite_file.untouched(path)) as con:
+    with suppress(apsw.Error), closing(sqlite_file.open_untouched(path)) as con:
         for number, name in con.execute(f"SELECT number, name FROM {table}"):  # noqa: S608 -- a constant
             found[number] = name
     return found

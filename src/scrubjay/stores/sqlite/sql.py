@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite.filters import any_asides, audience_of, first_row, seen, space_by_space, views_of
+from scrubjay.stores.sqlite.filters import any_asides, audience_of, first_row, space_by_space, views_of, visible_rows
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
-from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, named
+from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, name_values
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Memory
@@ -65,7 +65,7 @@ def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str]
     """The columns of a memory as this audience is told them, and what to put there."""
     if not any_asides(con):
         return ", ".join(own.values()), []
-    return columns_told(own, seen(views_of(con, audience.reaching), "others"))
+    return columns_told(own, visible_rows(views_of(con, audience.reaching), "others"))
 
 
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class SqliteSql(Sql):
         columns, visible = COLUMNS, "TRUE"
         if audience is not None:
             with self._connection() as con:
-                columns, told = named(columns_for(con, audience), "?", "told_")
+                columns, told = name_values(columns_for(con, audience), "?", "told_")
             visible, given = self.visible(audience)
             values |= told | given
         rows = self.all(
@@ -155,7 +155,7 @@ class SqliteSql(Sql):
             views = space_by_space(con, views_of(con, audience))
         total = 0
         for view in views:  # an index begins with the space
-            visible, given = named(seen([view]), "?", "seen_")
+            visible, given = name_values(visible_rows([view]), "?", "seen_")
             statement = f"SELECT count(*) FROM memories INDEXED BY {index} WHERE {visible} AND {where}"
             total += sum(count for (count,) in self.all(statement, **values, **given))
         return total
@@ -172,11 +172,11 @@ class SqliteSql(Sql):
 
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
         with self._connection() as con:
-            return named(seen(views_of(con, audience), table), "?", f"{table}_")
+            return name_values(visible_rows(views_of(con, audience), table), "?", f"{table}_")
 
     def all(self, statement: str, /, **values: object) -> list[Row]:
         with self._connection() as con:
-            return con.execute(statement, _bound(values)).fetchall()
+            return con.execute(statement, _bind(values)).fetchall()
 
     def settled(self, statement: str, /, **values: Hashable) -> Row | None:
         with self._connection() as con:
@@ -187,7 +187,7 @@ class SqliteSql(Sql):
             if not isinstance(con, sqlite_file.Connection) or con.looked_up is None:
                 return ids  # a transaction's connection may see links that are undone
             if LINKS not in con.looked_up:
-                con.looked_up[LINKS] = _linked(con)
+                con.looked_up[LINKS] = _find_linked(con)
             linked: dict[str, list[str]] | None = con.looked_up[LINKS]
         if linked is None:
             return ids
@@ -199,19 +199,19 @@ class SqliteSql(Sql):
 
     def run(self, statement: str, /, **values: object) -> int:
         with self._connection() as con:
-            con.execute(statement, _bound(values))
+            con.execute(statement, _bind(values))
             return con.changes()
 
     def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
             now = _now()
-            con.executemany(statement, [_bound(row, now) for row in rows])
+            con.executemany(statement, [_bind(row, now) for row in rows])
 
     def among(self, column: str, values: str) -> str:
         return f"{column} IN (SELECT value FROM json_each(:{values}))"
 
 
-def _linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
+def _find_linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
     """All memories that links touch, with those at the other ends; None if they are too many. No link is ever deleted,
     so what was seen is at most too much, and only new ones are read."""
     last, linked = con.links or (0, {})
@@ -225,7 +225,7 @@ def _linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
     return linked if last < MOST_LINKS else None
 
 
-def _bound(values: Mapping[str, object], now: int | None = None) -> dict[str, object]:
+def _bind(values: Mapping[str, object], now: int | None = None) -> dict[str, object]:
     """Lists as JSON, for `among`; and what time it is."""
     bound: dict[str, object] = {"now": _now() if now is None else now, **values}
     for name, value in values.items():

@@ -30,7 +30,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import upkeep
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import restricted
+from scrubjay.stores.sqlite.filters import restrict
 from scrubjay.stores.sqlite.finding import Found, Passing
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
@@ -111,7 +111,7 @@ class SqliteStore(SqliteReads, Store):
     ) -> Candidates:
         index = self._index(None)
         with self._reading() as con, snapshot(con):
-            restriction = restricted(con, filter, audience, now=now)
+            restriction = restrict(con, filter, audience, now=now)
             if restriction is None:
                 return NO_CANDIDATES
             passing = Passing(con, restriction)
@@ -209,7 +209,7 @@ class SqliteStore(SqliteReads, Store):
         with self._reading() as con:
             plan = vec1.plan(con, from_vectors=self._index_from)
             sample = vec1.sample(con, plan) if plan is not None else []
-        model = vec1.trained(sample, plan) if plan is not None else None
+        model = vec1.train(sample, plan) if plan is not None else None
         with self._changing() as transaction:
             return upkeep.tend(transaction, plan, model)
 

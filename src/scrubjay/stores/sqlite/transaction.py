@@ -29,11 +29,11 @@ from scrubjay.stores.tables.rows import (
     as_json,
     check_next,
     memory_of,
-    renamed,
+    rename,
     snapshot_of,
     without_asides,
 )
-from scrubjay.stores.tables.side_rows import EMPTY, emptied
+from scrubjay.stores.tables.side_rows import EMPTY, empty_row
 from scrubjay.stores.tables.tally import HOUR, Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
@@ -261,7 +261,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             words_of(seq, memory, space),
         )
         # What is being embedded just now belongs to a text that is no longer here.
-        self._update(seq, emptied(memory) | {"text_version": memory.version, "change": self._changed()})
+        self._update(seq, empty_row(memory) | {"text_version": memory.version, "change": self._changed()})
         self.archives.keep(id, archive)
         count_passages(self._con, seq)
 
@@ -293,7 +293,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         space = space_number(self._con, known.space)
         assert space is not None
         away = self._is_put_away(seq)
-        after = renamed(known, memory)
+        after = rename(known, memory)
         self._check_path(after, space)
         columns = {"path": after.path, "title": after.title, "auto_tags": as_json(after.auto_tags)}
         # The version as it is, so that its file, if it has one, is written again (0004).

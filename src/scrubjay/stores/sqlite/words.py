@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import SMALL, looked_up, seen
+from scrubjay.stores.sqlite.filters import SMALL, looked_up, visible_rows
 from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Scores, Within, numbers
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
@@ -89,7 +89,7 @@ class Seen(NamedTuple):
     narrow: bool  # most is
 
     def condition(self) -> Condition:
-        return seen(self.views, "passages")
+        return visible_rows(self.views, "passages")
 
 
 class Asked(NamedTuple):
@@ -110,7 +110,7 @@ def match(passing: Passing, text: str, limit: int) -> list[Found]:
 
 def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]:
     con, restriction = passing.con, passing.restriction
-    shown = _seen(con, restriction.views, index, sees_all=restriction.sees_all)
+    shown = _visible_rows(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
     if not any(frequencies.values()):
         return []
@@ -154,11 +154,11 @@ def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> li
     return rows
 
 
-def _seen(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
+def _visible_rows(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
     rows, words = _totals(con, index, ("TRUE", []))
     if sees_all:
         return Seen(views, rows, words, everything=True, narrow=False)
-    visible, its_words = _totals(con, index, seen(views, "passage_totals"))
+    visible, its_words = _totals(con, index, visible_rows(views, "passage_totals"))
     return Seen(views, visible, its_words, everything=visible == rows, narrow=visible * NARROW < rows)
 
 
@@ -192,7 +192,7 @@ def rarities(
     stems = {word: stem for word in words if (stem := stem_of(word))}
     if not stems:
         return {}
-    shown = _seen(con, views, HOT, sees_all=sees_all)
+    shown = _visible_rows(con, views, HOT, sees_all=sees_all)
     known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, HOT)
     return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 

@@ -198,7 +198,7 @@ def former_phrases_of(column: str) -> tuple[FormerPhrases, ...]:
     return tuple(codec.build_value(FormerPhrases, one) for one in json.loads(column))
 
 
-def rephrased(known: Memory, memory: Memory, change: Change, former: Sequence[FormerPhrases]) -> str:
+def rephrase(known: Memory, memory: Memory, change: Change, former: Sequence[FormerPhrases]) -> str:
     """The column of all phrases that a memory had, once it takes those of another state of the same version."""
     last = FormerPhrases(
         also=known.also, replaced_at=change.at, replaced_by=change.user, reason=change.reason, hlc=memory.hlc
@@ -218,7 +218,7 @@ def check_next(memory: Memory, version: int, *, purged: bool, same: bool = False
         )
 
 
-def renamed(known: Memory, memory: Memory) -> Memory:
+def rename(known: Memory, memory: Memory) -> Memory:
     """With another's path, title and found tags; of an archived memory only with what its row has."""
     path, title = memory.path if known.path else "", memory.title if known.title else ""
     return replace(known, path=path, title=title, auto_tags=memory.auto_tags)

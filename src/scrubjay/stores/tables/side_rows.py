@@ -18,7 +18,7 @@ EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}
 KEPT = ("name", "end_given")  # of the detail
 
 
-def emptied(memory: Memory) -> dict[str, Any]:
+def empty_row(memory: Memory) -> dict[str, Any]:
     """What is left of a row whose text is archived: the name by which others speak of it, and whose its end is."""
     return EMPTY | {"detail": as_json({name: memory.detail[name] for name in KEPT if name in memory.detail})}
 

@@ -69,11 +69,11 @@ def seen_through(views: Collection[View], among: Callable[[str, Sequence[Any]], 
     for space, audiences in views:
         within = [] if space is None else [among(f"{table}.space", [space])]
         level = [] if audiences is None else [among(f"{table}.audience", audiences)]
-        each.append(joined([*within, *level], "AND"))
-    return joined(each, "OR")
+        each.append(join_conditions([*within, *level], "AND"))
+    return join_conditions(each, "OR")
 
 
-def joined(conditions: Collection[Condition], word: str) -> Condition:
+def join_conditions(conditions: Collection[Condition], word: str) -> Condition:
     """Several conditions as one, in brackets; no condition admits everything."""
     if not conditions:
         return "TRUE", []
@@ -112,8 +112,8 @@ def talks(audience: Audience, mark: str) -> Condition:
     conditions: list[Condition] = [("FALSE", [])]
     for scope in audience.scopes:
         within = [] if scope.space is None else [(f"conversations.space = {mark}", [scope.space])]
-        conditions.append(joined([*within, by_sight[scope.sight]], "AND"))
-    return joined(conditions, "OR")
+        conditions.append(join_conditions([*within, by_sight[scope.sight]], "AND"))
+    return join_conditions(conditions, "OR")
 
 
 def behind(after: Position | None, value: str, mark: str, *, descending: bool) -> Iterator[Condition]:
@@ -162,7 +162,7 @@ def columns_told(columns: Mapping[str, str], others: Condition) -> Condition:
     return ", ".join(told), [value for name in POINTERS if name in columns for value in values]
 
 
-def named(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Clause:
+def name_values(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Clause:
     """A condition that has a mark for each of its values, with a name for each instead."""
     sql, values = condition
     first, *rest = sql.split(mark)

@@ -192,38 +192,21 @@ class SyncChanges(Sync):
         Those stamps, of memories, links and what memories have seen, come to lie right behind `now` and every other
         stamp, in the order that they had.
         """
-        greatest, moments = self._sql.greatest, {"moment": now, "latest": latest}
-        self._sql.run("CREATE TEMPORARY TABLE lifted (old BIGINT PRIMARY KEY, new BIGINT NOT NULL)")
-        self._sql.run(
-            f"""
-            INSERT INTO lifted (old, new)
-            WITH stamps AS ({" UNION ".join(f"SELECT hlc FROM {table}" for table in STAMPED)})
-            SELECT
-                hlc,
-                {greatest}(:moment, coalesce((SELECT max(hlc) FROM stamps WHERE hlc <= :latest), 0))
-                    + row_number() OVER (ORDER BY hlc)
-            FROM stamps
-            WHERE hlc > :latest
-            """,
-            **moments,
-        )
+        stamps = " UNION ".join(f"SELECT hlc FROM {table}" for table in STAMPED)
+        lifted = self._sql.all(f"SELECT hlc FROM ({stamps}) AS stamps WHERE hlc > :latest ORDER BY hlc", latest=latest)
+        [(last,)] = self._sql.all(f"SELECT max(hlc) FROM ({stamps}) AS stamps WHERE hlc <= :latest", latest=latest)
+        behind = max(now, last or 0)
         for table in STAMPED:
             self._sql.run(
-                f"UPDATE {table} SET hlc = (SELECT new FROM lifted WHERE old = {table}.hlc) WHERE hlc > :latest",
-                latest=latest,
+                f"UPDATE {table} SET hlc = :behind + 1 + place FROM {self._sql.each.format(list=':lifted')} "
+                f"WHERE {table}.hlc = CAST(value AS BIGINT)",
+                behind=behind,
+                lifted=[str(hlc) for (hlc,) in lifted],
             )
-        self._sql.run(
-            f"""
-            UPDATE counters
-            SET clock = {greatest}(:moment, coalesce((SELECT max(new) FROM lifted), 0))
-            WHERE clock > :latest
-            """,
-            **moments,
-        )
-        [(count,)] = self._sql.all("SELECT count(*) FROM lifted")
-        self._sql.run("DROP TABLE lifted")
+        clock = behind + len(lifted) if lifted else now
+        self._sql.run("UPDATE counters SET clock = :clock WHERE clock > :latest", clock=clock, latest=latest)
         self._clock.forget()
-        return int(count)
+        return len(lifted)
 
     def point(
         self,

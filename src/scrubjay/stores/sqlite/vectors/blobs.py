@@ -87,7 +87,7 @@ def as_floats(blob: bytes) -> bytes:
     return blob if len(blob) % 2 == 0 else from_blob(blob).astype("<f4", copy=False).tobytes()
 
 
-def shortened(blob: bytes) -> bytes:
+def shorten(blob: bytes) -> bytes:
     """What an earlier version wrote, as it is written now; what is unusable stays so, for `doctor` to find."""
     if len(blob) % 2:
         return blob

@@ -29,7 +29,7 @@ from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Score, Scores, 
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import to_floats
 from scrubjay.stores.sqlite.vectors.held import Compared, Held, Ints, compared_in_file, compared_of
-from scrubjay.stores.tables.sql import Condition, View, joined
+from scrubjay.stores.tables.sql import Condition, View, join_conditions
 
 HELD_ROWS = 40_000  # 61 MB at 384 dimensions
 CANDIDATES = 200  # the least that are scored: with them the best ten are hardly ever missed
@@ -170,7 +170,7 @@ def candidates(
     while True:
         found: dict[int, None] = {}
         for view in restriction.views:  # an OR over two columns would be applied after the cut
-            where, values = joined(list(conditions(view, restriction)), "AND")
+            where, values = join_conditions(list(conditions(view, restriction)), "AND")
             rows: list[Any] = con.execute(
                 f"SELECT rowid FROM {table.name}(?1, ?2) WHERE {where[1:-1]}",
                 # below 1 a number of lists would be a share, 1.0 is one list

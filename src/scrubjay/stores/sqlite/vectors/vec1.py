@@ -265,7 +265,7 @@ def plan(con: apsw.Connection, *, from_vectors: int) -> Plan | None:
             some = "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = ? LIMIT ?)"
             if con.execute(some, (model or "", enough)).get >= enough:
                 vectors = con.execute("SELECT count(*) FROM vectors WHERE model = ?", (model or "",)).get
-                return _planned(dimension, vectors, model)
+                return _plan(dimension, vectors, model)
     return None
 
 
@@ -277,7 +277,7 @@ def _enough(con: apsw.Connection, dimension: int, model: str | None, from_vector
     return max([from_vectors, *(GROWTH * table.trained for table in ready)])
 
 
-def _planned(dimension: int, vectors: int, model: str | None) -> Plan:
+def _plan(dimension: int, vectors: int, model: str | None) -> Plan:
     return Plan(dimension, max(LISTS, isqrt(vectors)), vectors, model)
 
 
@@ -303,7 +303,7 @@ def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
     return [as_floats(vector) for (vector,) in rows]
 
 
-def trained(vectors: Sequence[bytes], plan: Plan) -> bytes | None:
+def train(vectors: Sequence[bytes], plan: Plan) -> bytes | None:
     """What vec1 learns from a sample, away from the store: it takes seconds. None if it cannot be done here."""
     con = apsw.Connection("")
     try:
