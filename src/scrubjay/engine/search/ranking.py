@@ -22,9 +22,9 @@ from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
 from scrubjay.lazy import numpy as np
 from scrubjay.text import names
-from scrubjay.text.events import CHANGED
 from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
+from scrubjay.text.statements import CHANGED
 from scrubjay.text.tokens import FIRST_PERSON, TALKING, WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words
 from scrubjay.values.memory import Link, LinkKind, Memory
@@ -378,8 +378,6 @@ def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
 
 def conversation_ids(glimpses: Glimpses) -> Column:
     """The conversation of each as a number; 0: none."""
-    if isinstance(glimpses.conversation, np.ndarray):
-        return glimpses.conversation
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in glimpses.conversation])
 
