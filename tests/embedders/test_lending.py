@@ -8,6 +8,8 @@ import os
 import socket
 import threading
 from contextlib import ExitStack, closing, suppress
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -173,6 +175,34 @@ def test_lenders_that_take_a_question_and_never_answer_cost_their_patience_once_
         other.embed_query("Where is the boat?")
 
     assert (model.loads, model.asked) == (1, 1)
+
+
+def test_who_was_kept_waiting_does_not_ask_the_next_lender(window, tmp_path):
+    """Else all who were let down by one would go to the next together, which is then as late."""
+    (tmp_path / "run").mkdir(exist_ok=True)
+    with listener(tmp_path / "run" / f"1{LENDS}"), ExitStack() as stack:
+        other = window(model := Counted(), listens=False, patience=0.2)
+        other.load()
+        with pytest.raises(NotLoaded):
+            other.embed_query("Where is the boat?")
+        stack.enter_context(listener(tmp_path / "run" / f"2{LENDS}"))
+        other.load()
+
+    assert model.loads == 1
+
+
+def test_texts_of_one_call_are_waited_for_together(window, monkeypatch):
+    """A lender that takes its time for each of them costs no more than one that never answers."""
+    window().load()
+    other = window(model := Counted(), listens=False, patience=0.25)
+    other.load()
+    times = count()
+    monkeypatch.setattr(lending_module, "time", SimpleNamespace(monotonic=lambda: 0.15 * next(times)))
+
+    with pytest.raises(NotLoaded):
+        other.embed(["Where is", "the boat?"])
+
+    assert model.asked == 0
 
 
 def test_a_lender_whose_queue_of_callers_is_full_is_not_waited_for(window, tmp_path):

@@ -165,7 +165,7 @@ def ended_at_random(home: Path, windows: int, commands: int, chance: Random, at_
         thread.start()
     for thread in threads:
         thread.join()
-    wait_until(lambda: not processes_on(home), seconds=20)
+    wait_until(lambda: not processes_on(home), seconds=60)
     processes, locks, before = processes_on(home), locks_on(home), len(sockets_of(home))
     answered, said = search(home)
     assert answered, said

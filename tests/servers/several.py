@@ -32,8 +32,9 @@ PATIENCE = 120
 class Site:
     """A server of several processes."""
 
-    def __init__(self, process: subprocess.Popen, address: str) -> None:
+    def __init__(self, process: subprocess.Popen, log: list[bytes], address: str) -> None:
         self.process = process
+        self.log = log
         self.address = address
 
     def workers(self) -> list[int]:
@@ -91,7 +92,7 @@ def site(home: Path, workers: str = "2", *arguments: str, **env: str) -> Iterato
         stderr=subprocess.PIPE,
         env=environment(home, **env),
     )
-    log: list[bytes] = []
+    log: list[bytes] = []  # what it said
     with ExitStack() as stack:
         stack.callback(process.stderr.close)
         try:
@@ -99,7 +100,7 @@ def site(home: Path, workers: str = "2", *arguments: str, **env: str) -> Iterato
             thread = threading.Thread(target=lambda: log.extend(process.stderr))  # else a talkative server would wait
             thread.start()
             stack.callback(thread.join)
-            found = Site(process, re.search(rb"http://\S+", line)[0].decode())
+            found = Site(process, log, re.search(rb"http://\S+", line)[0].decode())
             wait_until(lambda: workers == "1" or found.listen(int(workers)), seconds=PATIENCE)
             yield found
         finally:
@@ -191,6 +192,7 @@ class Outcome:
     again: Counter = field(default_factory=Counter)  # what was tried again, and why
     unexpected: list = field(default_factory=list)
     problems: tuple = ()
+    log: str = ""  # of all workers, where something unexpected was answered
 
 
 def killed_under_calls(home: Path, calls: int, callers: int, seconds: float, **env: str) -> Outcome:
@@ -213,6 +215,7 @@ def killed_under_calls(home: Path, calls: int, callers: int, seconds: float, **e
         outcome.calls += thread.calls
         outcome.again += thread.again
         outcome.unexpected += thread.unexpected
+    outcome.log = b"".join(ours.log).decode() if outcome.unexpected else ""
     outcome.acknowledged = len(stored)
     with closing(open_store(env.get("SCRUBJAY_STORE", f"sqlite:///{home / 'memories.db'}"))) as opened:
         ids = sorted(stored)

@@ -32,6 +32,7 @@ def test_the_pages_files_travel_compressed_and_are_kept(http, coding):
     index = http.get("/", headers={"accept-encoding": "identity"})
     names = re.findall(r'"\./(assets/[^"]+\.(?:js|css))"', index.text)
     assert names
+    sizes = []
     for path in ("/", *(f"/{name}" for name in names)):
         plain, whole = got(http, path, "identity")
         packed, fewer = got(http, path, coding)
@@ -41,9 +42,11 @@ def test_the_pages_files_travel_compressed_and_are_kept(http, coding):
         assert packed.headers["content-type"] == plain.headers["content-type"]
         assert packed.headers["vary"] == "accept-encoding"
         assert ("no-cache" if path == "/" else "immutable") in packed.headers["cache-control"]
-        assert len(fewer) < 0.7 * len(whole)
+        sizes.append((len(fewer), len(whole)))
         if coding == "gzip":
             assert gzip.decompress(fewer) == whole
+    assert all(fewer < whole for fewer, whole in sizes)
+    assert sum(fewer for fewer, _ in sizes) < 0.4 * sum(whole for _, whole in sizes)
 
 
 def test_the_page_itself_is_never_taken_for_its_last_edition(http):

@@ -174,7 +174,8 @@ class Lent(Embedder):
         self._embedder = embedder
         self._lending = lending
         self._used_at: float | None = None
-        self._passed: set[Path] = set()  # lenders that did not help
+        self._passed: set[Path] = set()  # lenders that did not help …
+        self._late = False  # … because they took too long: so may the next one, of which many ask at once
         self._texts: deque[float] = deque(maxlen=MANY)  # when the last ones came
 
     @property
@@ -187,12 +188,12 @@ class Lent(Embedder):
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         self._begin(len(texts))
         if self.loaded_at is None:
-            return [self._borrowed(text, query=False) for text in texts]
+            return self._borrowed(texts, query=False)
         return self._embedder.embed(texts)
 
     def embed_query(self, text: str) -> Vector:
         self._begin(1)
-        return self._borrowed(text, query=True) if self.loaded_at is None else self.made_here(text, query=True)
+        return self.made_here(text, query=True) if self.loaded_at else self._borrowed([text], query=True)[0]
 
     def made_here(self, text: str, *, query: bool) -> Vector:
         self._used_at = self._lending.now()
@@ -204,11 +205,12 @@ class Lent(Embedder):
             return
         self._used_at = self._lending.now()
         self._lending.look()
-        if self._lenders():
-            return
-        with self._lending.loading():
-            if not self._lenders():  # whoever loaded it meanwhile
-                self._load_here(progress)
+        if self._late:
+            self._load_here(progress)
+        elif not self._lenders():
+            with self._lending.loading():
+                if not self._lenders():  # whoever loaded it meanwhile
+                    self._load_here(progress)
 
     def rest(self) -> bool:
         """Give the model back if no text has needed it for ten minutes; whether that is so."""
@@ -239,6 +241,7 @@ class Lent(Embedder):
         give_back_memory()  # a fifth of a loaded model's: its file as it was read
         self.loaded_at = time.time()
         self._passed.clear()
+        self._late = False
         self._lending.mark()
 
     def _lenders(self) -> list[Path]:
@@ -246,20 +249,26 @@ class Lent(Embedder):
         self._passed.intersection_update(found)  # the others are gone
         return [path for path in found if path not in self._passed]
 
-    def _borrowed(self, text: str, *, query: bool) -> Vector:
+    def _borrowed(self, texts: Sequence[str], *, query: bool) -> list[Vector]:
         """:raises NotLoaded: if no one lends it"""
         until = time.monotonic() + self._lending.patience
         lenders = self._lenders()
         for path in lenders:
-            if (left := until - time.monotonic()) <= 0:
-                break
             with suppress(OSError, ValueError, KeyError, TypeError):
-                reply = exchange(path, {"lend": self.fingerprint, "text": text, "query": query}, left)
-                vector = np.frombuffer(base64.b64decode(reply["vector"]), np.float32)
-                if vector.shape == (self.dimension,):
-                    return vector
+                return [self._borrowed_from(path, text, until, query=query) for text in texts]
         self._passed.update(lenders)
+        self._late = self._late or time.monotonic() >= until
         raise NotLoaded
+
+    def _borrowed_from(self, path: Path, text: str, until: float, *, query: bool) -> Vector:
+        """:raises OSError: if it does not answer in time :raises Exception: if that is not a vector"""
+        if (left := until - time.monotonic()) <= 0:
+            raise TimeoutError
+        reply = exchange(path, {"lend": self.fingerprint, "text": text, "query": query}, left)
+        vector = np.frombuffer(base64.b64decode(reply["vector"]), np.float32)
+        if vector.shape != (self.dimension,):
+            raise ValueError
+        return vector
 
 
 class Turns:

@@ -69,19 +69,23 @@ class Statistics:
     def at_hand(self, part: Part, audience: Audience, *, now: datetime, hours: int) -> list[Group]:
         """What lists of current and of superseded memories show, by the hours, or days, they were created in."""
         those, (others, named) = Those(self._sql, part, audience), self._sql.visible(audience.reaching, "others")
+        seen = "{} AND (expires_at IS NULL OR expires_at > :now)"
         rows = those.rows(
+            # memories_by_created holds all that is asked; then memories by their ids
             f"""
-            SELECT superseded, category, level, at, count(*)
+            SELECT superseded, category, {LEVEL} AS level, created_at / :step AS at, CAST(sum(number) AS BIGINT)
             FROM (
-                SELECT
-                    CASE WHEN state = 1 OR id IN ({SUPERSEDED.format(others)}) THEN 1 ELSE 0 END AS superseded,
-                    category, {LEVEL} AS level, created_at / :step AS at
+                SELECT state AS superseded, category, importance, created_at, 1 AS number
                 FROM memories
-                WHERE {{}}
-                AND state IN (0, 1)
-                AND (expires_at IS NULL OR expires_at > :now)
+                WHERE state IN (0, 1) AND {seen}
+                UNION ALL
+                SELECT moved.state, category, importance, created_at, moved.by_one
+                FROM memories
+                CROSS JOIN (SELECT 0 AS state, -1 AS by_one UNION ALL SELECT 1, 1) AS moved
+                WHERE memories.state = 0 AND {seen}
+                AND memories.id IN ({SUPERSEDED.format(others)})
             ) AS counted
-            GROUP BY superseded, category, level, at
+            GROUP BY 1, 2, 3, 4
             """,
             step=hours * HOUR,
             now=milliseconds(now),
@@ -226,7 +230,8 @@ class Those:
     def rows(self, statement: str, **values: object) -> list[Row]:
         """Rows made of the memories themselves; the statement leaves out which."""
         visible, given = self._sql.visible(self._audience)
-        return self._sql.all(statement.format(f"{self._where} AND {visible}"), **self._values, **given, **values)
+        which = f"{self._where} AND {visible}"
+        return self._sql.all(statement.replace("{}", which), **self._values, **given, **values)
 
     def reads_of(self, waiting: Mapping[str, object]) -> dict[str, int]:
         """How often each of these was handed out."""
