@@ -223,7 +223,7 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
         return True
     if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
         return True
-    if is_plan(new):
+    if is_plan(new) or (seen["other_of_row"] and not (seen["changes"] or other.now or other.corrects)):
         return True
     if any(seen[name] for name in EVIDENCE):
         return False
