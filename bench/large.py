@@ -450,7 +450,8 @@ RESIDENT = """
 import sys, numpy as np
 from pathlib import Path
 from scrubjay.engine.engine import Engine
-from scrubjay.values.memory import Filter, Audience, Scope, Sight
+from scrubjay.values.callers import Audience, Scope, Sight
+from scrubjay.values.search import Filter
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.times import utc_now
 store = SqliteStore(Path(sys.argv[1]))

@@ -128,7 +128,7 @@ class Glimpses(NamedTuple):
     created_at: Column  # milliseconds since 1970, as the next two
     valid_from: Column  # None where it has none, as the next one
     valid_until: Column
-    conversation: Any  # hashable, the same for those of one; nothing if it is in none. As an array, numbers
+    conversation: Any  # hashable, the same for those of one; nothing if it is in none
     length: Column  # of the content, in characters
     opening: Sequence[str]  # the content's first few hundred characters
 

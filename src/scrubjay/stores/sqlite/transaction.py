@@ -161,14 +161,17 @@ class SqliteTransaction(SqliteReads, Transaction):
         also: Sequence[str] | None = None,
         model: str | None = None,
     ) -> bool:
-        if model is not None:
-            return self._write_further_vectors(id, version, model, vectors, also)
         row = self._con.execute(
             OF_THIS_TEXT, (id, version, version, None if also is None else as_json(also))
         ).fetchone()
         if row is None:
             return False
         [seq] = row
+        if model is not None:
+            self._con.execute("DELETE FROM vectors WHERE memory = ? AND model = ?", (seq, model))
+            self._write_vectors(seq, 0, vectors, model)
+            self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
+            return True
         self._write_vectors(seq, first_part, vectors)
         self._con.execute("UPDATE memories SET parts = ?, change = ? WHERE seq = ?", (parts, self._changed(), seq))
         self._con.execute(
@@ -178,20 +181,6 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._con.execute(
             "DELETE FROM pending WHERE memory = ? AND next_part BETWEEN ? AND ?", (seq, parts, ONLY_TO_JUDGE - 1)
         )
-        return True
-
-    def _write_further_vectors(
-        self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
-    ) -> bool:
-        row = self._con.execute(
-            OF_THIS_TEXT, (id, version, version, None if also is None else as_json(also))
-        ).fetchone()
-        if row is None:
-            return False
-        [seq] = row
-        self._con.execute("DELETE FROM vectors WHERE memory = ? AND model = ?", (seq, model))
-        self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors)], model)
-        self._con.execute("UPDATE memories SET change = ? WHERE seq = ?", (self._changed(), seq))
         return True
 
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
@@ -544,8 +533,8 @@ class SqliteTransaction(SqliteReads, Transaction):
         if len(vectors) < parts:
             insert(self._con, "pending", PENDING, [(seq, len(vectors))])
 
-    def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
-        self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors, first_part)])
+    def _write_vectors(self, seq: int, first_part: int, vectors: Sequence[Vector], model: str = "") -> None:
+        self._put_vectors([(seq, part, vector) for part, vector in enumerate(vectors, first_part)], model)
 
     def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]], model: str = "") -> None:
         if not rows:
