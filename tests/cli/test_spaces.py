@@ -84,7 +84,9 @@ def test_counts_and_briefs_know_of_it(told, call):
 
 @pytest.mark.parametrize("command", [("list",), ("search", "--words", "demo port"), ("stats",), ("tags",)])
 def test_a_space_that_is_named_narrows_one_command(told, call, command):
-    assert call(*command, "--space", "default").out == ""
+    nothing = call(*command, "--space", "default")
+    assert nothing.out == ""
+    assert nothing.err.endswith(" Only the space default was looked at.\n")
     assert FACT in call("list", "--space", "rocket").out
     assert call(*command, "--space", "nowhere").code == 3
 

@@ -170,10 +170,10 @@ def tell_same(same: Mapping[str, Sequence[str]], session: CommandSession) -> Non
 
 
 def nothing(sentence: str, engine: Engine, session: CommandSession) -> None:
-    """Say that there is no result or, if there is no memory at all, how to begin."""
-    note(
-        sentence if any(space.memories or space.superseded for space in engine.known_spaces.list()) else BEGIN, session
-    )
+    """Say that there is no result, and where none was looked for; or, if there is no memory at all, how to begin."""
+    anything = any(space.memories or space.superseded for space in engine.known_spaces.list())
+    where = f" Only the space {engine.spaces[0]} was looked at." if engine.only else ""
+    note(f"{sentence}{where}" if anything else BEGIN, session)
 
 
 def elsewhere(engine: Engine, *memories: Memory) -> tuple[str, ...]:
