@@ -3,7 +3,8 @@
     python -m bench.hints              every world of `bench.phrases`, with and without phrases
 
 A world's texts are stored one after the other. Which of them outdate which is known: of a training world by its
-labels, of an everyday world by its questions, which name the answer and its outdated version.
+labels, of an everyday world by its questions, which name the answer and its outdated version. An everyday world is
+judged by weights that were fitted without it; on the training worlds they were fitted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from bench import phrases
+from bench.everyday import without
 from bench.phrases import World
 
 
@@ -32,13 +34,14 @@ def store(worlds: Sequence[World], *, with_phrases: bool) -> list[Shown]:
         for world in worlds:
             alone = jay.bound_to(spaces=(world.name.replace("_", "-"),), only=True)
             known: dict[str, str] = {}
-            for one in world.texts:
-                stored = alone.store(one.text, created_at=one.at, also=one.phrases if with_phrases else ())
-                if stored.degraded or not stored.compared:
-                    raise SystemExit(f"{one.text!r} was stored degraded: {stored.degraded}")
-                known[stored.memory.id] = f"{world.name}/{one.id}"
-                sure, rest = ([known[some.id] for some in named] for named in (stored.similar, stored.candidates))
-                found.append(Shown(known[stored.memory.id], tuple(sure), tuple(rest)))
+            with without(world.name):
+                for one in world.texts:
+                    stored = alone.store(one.text, created_at=one.at, also=one.phrases if with_phrases else ())
+                    if stored.degraded or not stored.compared:
+                        raise SystemExit(f"{one.text!r} was stored degraded: {stored.degraded}")
+                    known[stored.memory.id] = f"{world.name}/{one.id}"
+                    sure, rest = ([known[some.id] for some in named] for named in (stored.similar, stored.candidates))
+                    found.append(Shown(known[stored.memory.id], tuple(sure), tuple(rest)))
     return found
 
 

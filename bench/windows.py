@@ -146,7 +146,7 @@ def commands(home: Path, rounds: int) -> list[Figure]:
 
 def ends(home: Path, *, quick: bool) -> list[Figure]:
     """The lender killed under searches of others; windows and commands killed in any order."""
-    told = killed_under_searches(home, *((3, 6) if quick else (10, 40)), SCRUBJAY_EMBED_WAIT="2")
+    told = killed_under_searches(home, *((3, 6) if quick else (10, 40)), patient=False, SCRUBJAY_EMBED_WAIT="2")
     left = ended_at_random(home, *((4, 6) if quick else (50, 100)), Random(37))
     return [
         Figure(name="searches degraded by a killed lender", value=len(told.degraded), unit="searches", goal=0.0),

@@ -14,7 +14,7 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
     for file in ("engine/conflicts/fact_kinds", "text/reading", "engine/store/categories",
-                 "engine/store/enrichment", "engine/trust", "text/denials", "text/events", "text/secrets",
+                 "engine/store/enrichment", "engine/trust", "text/secrets", "text/statements",
                  "text/tokens", "text/wording", "text/words")
 }  # fmt: skip
 

@@ -119,6 +119,15 @@ PLANS = [
     ("User pays for the basic plan", "User is considering the premium plan"),
 ]
 
+# Each tells of another one of a row.
+ANOTHER_OF_A_ROW = [
+    ("auth-relay listens on port 8441 in production", "auth-relay listens on port 9441 in staging"),
+    ("The internal wiki runs on port 3000", "The public wiki runs on port 3001"),
+    ("The user's sister is 34", "The user's brother is 36"),
+    ("The read replica has 16 GB of memory", "The write replica has 32 GB of memory"),
+    ("The disk alert fires at 80 %", "The memory alert fires at 90 %"),
+]
+
 # Of these one can have several.
 SEVERAL = [
     ("Anna is a member of the finance committee", "Anna joined the events committee"),

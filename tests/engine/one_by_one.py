@@ -16,13 +16,14 @@ from scrubjay.engine.search.ranking import (
     MOST_DOUBLINGS,
     MOST_IN_NOTES,
     NOTE,
+    PERSONAL,
     SUBJECT,
     TIME,
     TOGETHER,
     Candidate,
 )
 from scrubjay.text.time_expressions import DAY
-from scrubjay.text.tokens import words_of
+from scrubjay.text.tokens import FIRST_PERSON, words_of
 from scrubjay.text.words import query_words
 from scrubjay.values.memory import LinkKind
 
@@ -66,6 +67,8 @@ def second_look(candidates, glimpses, question, periods, passages):
             boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
         if glimpse.conversation is not None and said and said[0] in words:
             boosts["subject"] = SUBJECT
+        if glimpse.conversation is not None and FIRST_PERSON & {*words_of(question)} and FIRST_PERSON & {*said}:
+            boosts["first person"] = PERSONAL
         score = one.score + sum(boosts.values())
         if periods:
             suits = fit(periods, glimpse.valid_from or glimpse.created_at, glimpse.valid_until)

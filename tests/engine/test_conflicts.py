@@ -18,6 +18,7 @@ from scrubjay.values.memory import LinkKind, Relation
 from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, SAID_AGAIN, TRUE_TOGETHER
 from tests.engine.lookalike_pairs import (
     ANOTHER_DENIED,
+    ANOTHER_OF_A_ROW,
     CHANGED,
     DENIED,
     PASSING_EVENTS,
@@ -88,8 +89,15 @@ def told_of(jay, pairs):
 
 @pytest.mark.parametrize(
     "pairs",
-    [ANOTHER_DENIED, [(new, old) for old, new in ANOTHER_DENIED], PASSING_EVENTS, PLANS, SEVERAL],
-    ids=["another thing denied", "the other way round", "passing events", "plans", "several hold together"],
+    [ANOTHER_DENIED, [(new, old) for old, new in ANOTHER_DENIED], ANOTHER_OF_A_ROW, PASSING_EVENTS, PLANS, SEVERAL],
+    ids=[
+        "another thing denied",
+        "the other way round",
+        "another of a row",
+        "passing events",
+        "plans",
+        "several hold together",
+    ],
 )
 def test_what_only_looks_like_a_change_is_never_a_sure_hint(real_jay, pairs):
     assert [pair for pair, told in told_of(real_jay, pairs).items() if told == "sure"] == []
@@ -238,6 +246,7 @@ def test_reading_a_hostile_text_is_quick():
         ("Die Besprechung ist am Montag um zehn.", "Die Besprechung ist jetzt am Dienstag um elf."),
         ("Lucía vive en Sevilla.", "Lucía se ha mudado a Gijón."),
         ("納期は6月10日です。", "納期は6月24日に変更されました。"),
+        ("De gebruiker is allergisch voor penicilline", "De gebruiker is niet allergisch voor pinda's"),
     ],
 )
 def test_without_a_grammar_for_a_language_the_judge_is_silent(real_jay, old, new):

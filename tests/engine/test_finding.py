@@ -226,6 +226,16 @@ def test_in_a_conversation_what_the_named_person_said_comes_first():
     assert looked(pair, said, "Where did Ann go?") == ["Ann", "Tom"]
 
 
+def test_a_question_about_oneself_is_answered_by_what_people_said_of_themselves():
+    pair = [candidate("advice", 0.65), candidate("told", 0.6)]
+    said = {"advice": glimpse("Try a shorter route", talk="c"), "told": glimpse("I ran my best time", talk="d")}
+    noted = {"advice": glimpse("Try a shorter route"), "told": glimpse("I ran my best time")}
+
+    assert looked(pair, said, "What is my best time?") == ["told", "advice"]
+    assert looked(pair, said, "What is the best time?") == ["advice", "told"]
+    assert looked(pair, noted, "What is my best time?") == ["advice", "told"]
+
+
 def test_a_memory_is_drawn_towards_the_best_of_its_conversation():
     some = [candidate("answer", 0.8), candidate("elsewhere", 0.5), candidate("around it", 0.48)]
     seen = {"answer": glimpse(talk="c"), "elsewhere": glimpse(talk="d"), "around it": glimpse(talk="c")}

@@ -18,9 +18,16 @@ import scrubjay
 from scrubjay.embedders.catalogue import DEFAULT
 from scrubjay.machine.local_sockets import LENDS, is_stopped
 from tests.reliability.rounds import wait_until
-from tests.servers.peer import HANDSHAKE, SECONDS, Peer, environment
+from tests.servers.peer import COMMAND, HANDSHAKE, SECONDS, Peer, environment
 
 MODEL = {"SCRUBJAY_EMBEDDER": DEFAULT}
+# A window that waits for a lender as long as it takes: a busy machine is no failure.
+PATIENT = """
+from scrubjay.embedders import lending
+lending.LOADING_SECONDS = lending.Lending.__init__.__kwdefaults__["patience"] = 240.0
+from scrubjay.__main__ import main
+main()
+"""
 QUESTION = "Where does the user keep the boat?"
 
 
@@ -33,8 +40,8 @@ def filled(home: Path) -> Path:
     return home
 
 
-def window(home: Path, **env: str) -> Peer:
-    peer = Peer(home, **MODEL, **env)
+def window(home: Path, *, patient: bool = True, **env: str) -> Peer:
+    peer = Peer(home, command=[sys.executable, "-c", PATIENT, "mcp"] if patient else COMMAND, **MODEL, **env)
     peer.greet()
     return peer
 
@@ -100,11 +107,11 @@ class Killed:
     degraded: list[dict] = field(default_factory=list)
 
 
-def killed_under_searches(home: Path, windows: int, searches: int, **env: str) -> Killed:
+def killed_under_searches(home: Path, windows: int, searches: int, *, patient: bool = True, **env: str) -> Killed:
     """So many searches at once in all windows but one, which lends and is killed meanwhile."""
     told = Killed()
     with ExitStack() as stack:
-        lender, *others = (stack.enter_context(window(home, **env)) for _ in range(windows))
+        lender, *others = (stack.enter_context(window(home, patient=patient, **env)) for _ in range(windows))
         assert all(map(found, (lender, *others)))
         assert lenders(home) == [lender.process.pid]
         for number in range(searches):

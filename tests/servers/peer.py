@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -35,9 +36,9 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 class Peer:
     """Starts a server and talks to it; in the dialect memento, unless another is named."""
 
-    def __init__(self, home: Path, *arguments: str, **env: str) -> None:
+    def __init__(self, home: Path, *arguments: str, command: Sequence[str] = COMMAND, **env: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, *(() if "--dialect" in arguments else ("--dialect", "memento")), *arguments],
+            [*command, *(() if "--dialect" in arguments else ("--dialect", "memento")), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -47,6 +47,7 @@ NAMES = word_set("de la el los las van von der das di del da do du des den zu un
 ENGLISH_TOO = ENGLISH | STOP_WORDS | word_set("plus non till nas co com po jest e o y u van de est")
 TELLING = (FOREIGN | NAMES) - ENGLISH_TOO
 COUNTS = dict.fromkeys(FOREIGN, 1.0) | dict.fromkeys(NAMES, IN_A_NAME)  # what a small word counts for
+ENGLISH_ALONE = ENGLISH_TOO - COUNTS.keys() - {"am"}  # and neither Dutch nor German
 
 
 def in_another_language(text: str) -> bool:
@@ -73,4 +74,4 @@ def is_english(text: str) -> bool:
             return False
     words = words_of(text)
     foreign = sum(word in TELLING for word in words)
-    return not foreign or foreign < sum(word in ENGLISH_TOO and word != "am" for word in words)
+    return not foreign or foreign < sum(word in ENGLISH_ALONE for word in words)

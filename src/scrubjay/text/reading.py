@@ -15,8 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from scrubjay.text.denials import denies
-from scrubjay.text.events import CHANGED, PAST, PRESENT
+from scrubjay.text.statements import CHANGED, PAST, PRESENT, denies
 from scrubjay.text.tokens import TOKEN, root, word_set
 from scrubjay.text.words import CALENDAR, STOP_WORDS
 

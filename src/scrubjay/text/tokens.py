@@ -26,6 +26,10 @@ FUNCTION_WORDS = word_set(
     "you there now own am i'm you're we're they're he's she's it's there's"
 )
 HAVING = word_set("have has had having")
+FIRST_PERSON = word_set(
+    "i my me mine we our us ich mich mir mein meine meinen meinem meiner wir uns unser unsere je mon ma mes moi "
+    "nous notre nos yo mi mis nosotros nuestro nuestra"
+)
 TALKING = word_set("i me you your")  # of people who talk with one another
 SAME = 6  # letters: "allergic" and "allergy" are one word
 

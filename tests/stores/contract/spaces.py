@@ -225,11 +225,10 @@ class SpacesContract:
             tx.history.note_operation(replace(deed, at=later(1), memories=("mem_b", "mem_c")))
 
         assert store.history.bulk_operation("deed_2") is None
-        assert reopen().history.bulk_operation("deed_1") == replace(
-            deed, at=later(1), memories=("mem_a", "mem_b", "mem_c")
-        )
-        assert store.history.last_bulk_operation("ann") == store.history.bulk_operation("deed_1")
-        assert store.history.last_bulk_operation("bob") is None
+        history = reopen().history
+        assert history.bulk_operation("deed_1") == replace(deed, at=later(1), memories=("mem_a", "mem_b", "mem_c"))
+        assert history.last_bulk_operation("ann") == history.bulk_operation("deed_1")
+        assert history.last_bulk_operation("bob") is None
 
     def test_a_deed_that_goes_on_loses_what_was_restored_since(self, store: Store) -> None:
         still, again, back = put_all(

@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import BIAS, INNER, MIDDLE, OUTER
 from scrubjay.lazy import numpy as np
-from scrubjay.text.denials import denies_another_thing
-from scrubjay.text.events import LASTING, is_passing_event, is_past_event
-from scrubjay.text.plans import is_plan
 from scrubjay.text.reading import READ, Text, read
-from scrubjay.text.several import GAINED, holds_beside
+from scrubjay.text.statements import (
+    GAINED,
+    LASTING,
+    denies_another_thing,
+    holds_beside,
+    is_passing_event,
+    is_past_event,
+    is_plan,
+)
 from scrubjay.text.tokens import word_set
 
 if TYPE_CHECKING:
@@ -218,7 +223,7 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
         return True
     if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
         return True
-    if is_plan(new):
+    if is_plan(new) or (seen["other_of_row"] and not (seen["changes"] or other.now or other.corrects)):
         return True
     if any(seen[name] for name in EVIDENCE):
         return False

@@ -31,9 +31,9 @@ from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
-from scrubjay.text.denials import affirms_denied_thing, denies_just_that
 from scrubjay.text.languages import is_english
 from scrubjay.text.reading import READ, read
+from scrubjay.text.statements import affirms_denied_thing, denies_just_that
 from scrubjay.text.tokens import TALKING, words_of
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import dataclass

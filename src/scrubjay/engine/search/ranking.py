@@ -22,10 +22,10 @@ from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search import verdict
 from scrubjay.lazy import numpy as np
 from scrubjay.text import names
-from scrubjay.text.events import CHANGED
 from scrubjay.text.languages import is_english
 from scrubjay.text.pieces import UNSPACED, heading, pieces
-from scrubjay.text.tokens import TALKING, WORD, words_of
+from scrubjay.text.statements import CHANGED
+from scrubjay.text.tokens import FIRST_PERSON, TALKING, WORD, words_of
 from scrubjay.text.words import STOP_WORDS, query_words
 from scrubjay.values.memory import Link, LinkKind, Memory
 from scrubjay.values.search import (
@@ -258,6 +258,7 @@ READ = 100_000  # … of so many altogether; they count …
 FULLY_READ = 2  # … in full from so many doublings on: the longer, the less its vector says of a passage
 NOTE = 0.2  # how much less words weigh in a short memory of no conversation: who asks words it in another way
 TIME = 0.2  # weight of being from the time that the question names
+PERSONAL = 0.1  # for speaking of oneself in a conversation, as who asks about "my" things did
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
@@ -300,6 +301,9 @@ def second_look(
         firsts = map(WORD.search, glimpses.opening)
         begins = [first is not None and first[0].lower() in asked for first in firsts]
         boosts["subject"] = np.where(alone, 0.0, SUBJECT * np.array(begins))
+        if not FIRST_PERSON.isdisjoint(words_of(query.text)):  # answered by what people said about themselves
+            tells = [not FIRST_PERSON.isdisjoint(words_of(opening)) for opening in glimpses.opening]
+            boosts["first person"] = np.where(alone, 0.0, PERSONAL * np.array(tells))
     scores = scores + sum(boosts.values())
     if periods:
         boosts["time"] = TIME * (suiting(glimpses, periods) - scores)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrubjay.text.denials import denies_another_thing
+from scrubjay.text.statements import denies_another_thing
 
 
 def test_a_denial_of_nothing_named_denies_no_other_thing():
