@@ -73,9 +73,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = START + timedelta(days=3650)
 EVERYONE = Audience("", (Scope(None, Sight.ALL),))
 PROJECT = Audience("", (Scope("project", Sight.ALL),))
-SEARCH_GOALS = {1_000: 1.5, 10_000: 3.0, 100_000: 12.0, 1_000_000: 40.0}
-STORE_GOALS = {10_000: 4.0, 100_000: 5.0}
-SCOPE_GOALS = {100_000: 4.0}
+SEARCH_GOALS = {1_000_000: 60.0}
+STORE_GOALS: dict[int, float] = {}
+SCOPE_GOALS = {100_000: 10.0}
 SCOPES = {
     "one of 100 users": Filter(user_id="user17"),
     "one of 50 tags": Filter(tags=frozenset({"tag7"})),

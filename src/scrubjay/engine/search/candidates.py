@@ -154,7 +154,7 @@ def _find(
     answer = FoundCandidates(found, vector, degraded, False, periods)
     if len(found) and query.filter.flag is None and query.filter.ids is None:  # else they were asked for
         answer = answer.without_doubtful(_flagged_among(engine, found, query, audience, now), query)
-    if not engine.only and len(found) and len(engine.records.spaces.described()) > 1:
+    if not engine.only and len(found):
         answer = answer.here_first(engine.records.in_space(found.memories, engine.spaces[0]))
     if vector is None or degraded is not None:
         return answer

@@ -281,7 +281,7 @@ class Reads(ABC):
 
     @abstractmethod
     def in_space(self, ids: Sequence[str], space: str) -> set[str]:
-        """Those of these memories that are in a space."""
+        """Those of these memories that are in a space; where there is one only, ids of no memory may be among them."""
 
     @abstractmethod
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
