@@ -440,9 +440,7 @@ class Engine:
 
         What the caller may not see any more stays; what was forgotten or settled meanwhile is not given at all.
         """
-        if self.notices is None or not self.notices.due:
-            return ()
-        return settle.take_owed(self)
+        return settle.take_owed(self) if self.notices is not None and self.notices.due else ()
 
     # --- finding -----------------------------------------------------------------------------------------------------
 
