@@ -200,8 +200,8 @@ def test_no_function_is_longer_than_sixty_lines():
 # These numbers only fall. A commit that raises one adds a feature, and says how much it adds and why.
 
 MOST_CODE = 46_207  # lines of src that hold code: neither blank, nor only a comment, nor part of a docstring
-MOST_CONSTANTS = 671  # assignments at the top level of a module whose value holds a number, tables included
-MOST_LATE_IMPORTS = 320  # import statements inside functions
+MOST_CONSTANTS = 656  # assignments at the top level of a module whose value holds a number, tables included
+MOST_LATE_IMPORTS = 93  # import statements inside functions
 NOT_CODE = {
     tokenize.COMMENT,
     tokenize.NL,

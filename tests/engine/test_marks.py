@@ -197,7 +197,9 @@ def test_a_server_says_that_its_archive_is_away_and_stays_in_service(jay, folder
         remove_due(jay)
         ready = client.get("/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ok", "archive": "unavailable"})
-        assert [record.message for record in caplog.records if "mounted" in record.message] == [jay.archive_trouble]
+        assert [record.message for record in caplog.records if "mounted" in record.message] == [
+            jay.upkeep.archive_trouble
+        ]
         folder.rmdir()
         away.rename(folder)
         remove_due(jay)

@@ -60,7 +60,7 @@ def test_every_read_answers_while_another_process_holds_a_write_transaction(home
         timed(took, jay.get, page.memories[0].id)
         timed(took, jay.history, page.memories[0].id)
         assert (len(page), len(hits)) == (10, 10)
-    timed(took, jay.check)
+    timed(took, jay.upkeep.check)
     timed(took, lambda: list(jay.transfer.export()))
 
     print(f"reads beside a writer: slowest {max(took):.0f} ms")
