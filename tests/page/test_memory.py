@@ -106,4 +106,4 @@ def test_phrases_are_shown_changed_and_kept_in_the_history(site, look):
     page.goto(f"{site.url}/#/search?q=hometown")
     expect(page.locator(".result")).to_have_count(1)
     page.goto(f"{site.url}/#/health")
-    expect(page.locator(".tiles .card").filter(has_text="with phrases")).to_contain_text("1")
+    expect(page.locator(".tiles .card").filter(has_text="with added phrases")).to_contain_text("1")

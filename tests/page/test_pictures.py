@@ -39,9 +39,9 @@ def shown(demo):
 @pytest.mark.parametrize(
     ("name", "where", "options"),
     [
-        ("search", "#/search?q=berths", {"viewport": DESK}),
-        ("search-dark", "#/search?q=berths", {"viewport": DESK, "color_scheme": "dark"}),
-        ("search-phone", "#/search?q=berths", {"viewport": PHONE}),
+        ("search", "#/search?q=which+berth+is+closed", {"viewport": DESK}),
+        ("search-dark", "#/search?q=which+berth+is+closed", {"viewport": DESK, "color_scheme": "dark"}),
+        ("search-phone", "#/search?q=which+berth+is+closed", {"viewport": PHONE}),
         ("memory", "#/memories/{changed.id}", {"viewport": DESK}),
         ("conflicts", "#/conflicts", {"viewport": DESK}),
         ("decisions", "#/decisions/berth-planner%2Fstorage", {"viewport": DESK}),

@@ -28,7 +28,7 @@ type Box = [left: number, top: number, right: number, bottom: number];
 
 export const HEIGHT = 16; // as in the style sheet
 const FONT = "12px system-ui, sans-serif";
-const LENGTHS = [34, 20]; // characters, where there is room and where there is little
+const LENGTHS = [60, 34, 20]; // characters, from much room to little
 const MOST = 60;
 const GAP = 3;
 
