@@ -36,7 +36,7 @@ def test_the_sentence_says_how_to_undo_it(call, stored):
     done = call("forget", "--since", "1d", "--yes")
 
     assert "1 memory forgotten" in done.out
-    assert "scrubjay forget --undo deed_" in done.out
+    assert "scrubjay forget --undo bulk_" in done.out
 
 
 @pytest.mark.parametrize(

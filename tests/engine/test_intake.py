@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 15, 10, 0, tzinfo=UTC)
 
 def admit(content="User lives in Seattle", **fields):
     new = intake.new_memory(content, fields)
-    return intake.transfer.build_memory(
+    return intake.build_memory(
         new, id="mem_abcdef123456", space="default", user="local", provenance=Provenance(), now=NOW
     )
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_kept_is_refused_and_the_reason_said(fields, said):
     def hand_in():
         new = intake.new_memory(content, fields)
         user = new.user_id if new.user_id is not None else "local"
-        intake.transfer.build_memory(new, id="mem_1", space="default", user=user, provenance=Provenance(), now=NOW)
+        intake.build_memory(new, id="mem_1", space="default", user=user, provenance=Provenance(), now=NOW)
 
     with pytest.raises(InvalidInput) as refusal:
         hand_in()

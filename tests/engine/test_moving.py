@@ -116,7 +116,7 @@ def test_a_shared_folder_serves_both_servers_and_another_one_is_refused(postgres
     with one, other, stray:
         texts = filled(one)
         remove_due(stray)
-        assert "share" in (stray.archive_trouble or "")
+        assert "share" in (stray.upkeep.archive_trouble or "")
         with pytest.raises(ArchiveUnavailable):
             stray.cold_storage.restore(list(texts))
         other.cold_storage.restore(list(texts))
@@ -155,7 +155,7 @@ def test_what_is_archived_moves_to_the_store_and_back(jay, folder):
     texts = filled(jay)
 
     moved = jay.cold_storage.move(Place.DATABASE)
-    assert (moved.memories, moved.upkeep.damaged, moved.busy) == (2, (), ())
+    assert (moved.memories, moved.damaged, moved.busy) == (2, (), ())
     assert (lying_in_the_folder(jay, texts), objects(folder)) == (0, [])
     assert shown(jay, texts) == texts
     assert jay.cold_storage.move(Place.DATABASE).memories == 0
@@ -185,7 +185,7 @@ def test_what_is_damaged_stays_and_is_named(jay, folder):
 
     moved = jay.cold_storage.move(Place.DATABASE)
 
-    assert (moved.memories, moved.upkeep.damaged) == (1, (damaged,))
+    assert (moved.memories, moved.damaged) == (1, (damaged,))
     assert objects(folder) == [path]
 
 
@@ -197,7 +197,7 @@ def test_a_row_that_is_damaged_is_not_moved_out(jay, folder):
 
     moved = jay.cold_storage.move(Place.FOLDER)
 
-    assert (moved.memories, len(moved.upkeep.damaged)) == (1, 1)
+    assert (moved.memories, len(moved.damaged)) == (1, 1)
     assert lying_in_the_folder(jay, texts) == 1
 
 

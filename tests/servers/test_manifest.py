@@ -169,7 +169,7 @@ import scrubjay.__main__
 from scrubjay.servers.stdio import front
 answers = front.Answers(front.compose([front.shipped_sheet("memento")]))
 for request in json.loads('''{requests}'''):
-    assert front.encoded(answers.answer(front.decoded(json.dumps(request).encode()))[0])
+    assert front.encode(answers.answer(front.decode(json.dumps(request).encode()))[0])
 """
 
 

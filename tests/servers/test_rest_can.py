@@ -76,6 +76,7 @@ ONLY_TYPED = {
     "model check": "is about files of the machine",
     "model list": "is about files of the machine",
     "model pull": "is about files of the machine",
+    "model status": "is about processes of the machine",
     "keys open": "is for this machine's owner",
     "sync mend-clock": "is for this machine's owner",
     "jobs run": "is what a server does by itself",

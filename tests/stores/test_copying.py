@@ -206,8 +206,8 @@ def test_everything_moves_and_is_found_again(
     known = source.get(["another"], EVERYTHING)
     assert target.get(["another"], EVERYTHING) == known != []
     assert target.history.versions(known[0].id) == source.history.versions(known[0].id) != []
-    assert target.upkeep.check(deep=True).problems == () or way == "back"
-    assert target.upkeep.check(deep=True).wrong_hashes == ()
+    assert target.check(deep=True).problems == () or way == "back"
+    assert target.check(deep=True).wrong_hashes == ()
 
 
 def test_a_store_that_moved_goes_on(sqlite: SqliteStore, postgres: PostgresStore) -> None:
