@@ -37,37 +37,23 @@ def caller(role: str, *, user: str = "bob", spaces: frozenset[str] | None = TEAM
 
 
 @pytest.mark.parametrize(
-    ("role", "level", "user", "allowed"),
+    ("role", "level", "user", "changes", "erases"),
     [
-        ("owner", "private", "ann", True),
-        ("owner", "shared", "ann", True),
-        ("member", "private", "bob", True),
-        ("member", "shared", "ann", True),
-        ("member", "public", "ann", True),
-        ("member", "private", "ann", False),
-        ("reader", "private", "bob", False),
-        ("reader", "shared", "bob", False),
-        ("reader", "public", "bob", False),
+        ("owner", "private", "ann", True, True),
+        ("owner", "shared", "ann", True, True),
+        ("member", "private", "bob", True, True),
+        ("member", "shared", "bob", True, True),
+        ("member", "shared", "ann", True, False),
+        ("member", "public", "ann", True, False),
+        ("member", "private", "ann", False, False),
+        ("reader", "private", "bob", False, False),
+        ("reader", "shared", "bob", False, False),
+        ("reader", "public", "bob", False, False),
     ],
 )
-def test_who_may_change_what_in_a_granted_space(role, level, user, allowed):
-    assert access.may_change(caller(role), memory(level, user=user)) is allowed
-
-
-@pytest.mark.parametrize(
-    ("role", "level", "user", "allowed"),
-    [
-        ("owner", "private", "ann", True),
-        ("owner", "shared", "ann", True),
-        ("member", "shared", "bob", True),
-        ("member", "private", "bob", True),
-        ("member", "shared", "ann", False),
-        ("member", "public", "ann", False),
-        ("reader", "shared", "bob", False),
-    ],
-)
-def test_who_may_erase_what_for_good(role, level, user, allowed):
-    assert access.may_erase(caller(role), memory(level, user=user)) is allowed
+def test_who_may_change_and_who_may_erase_what_in_a_granted_space(role, level, user, changes, erases):
+    assert access.may_change(caller(role), memory(level, user=user)) is changes
+    assert access.may_erase(caller(role), memory(level, user=user)) is erases
 
 
 @pytest.mark.parametrize("role", ["owner", "member", "reader"])

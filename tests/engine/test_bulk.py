@@ -186,18 +186,6 @@ def test_a_filter_that_names_more_than_can_be_asked_for_is_refused(jay, field):
         jay.bulk.preview(Filter(**{field: frozenset(f"mem_{n}" for n in range(50_000))}))
 
 
-def test_what_was_restored_and_then_deleted_again_is_not_restored_with_the_rest(world, clock):
-    done = world.bulk.forget(EVIL)
-    clock.move(seconds=1)
-    world.recover(world.evil[0])
-    clock.move(seconds=1)
-    world.forget(world.evil[0])
-
-    undone = world.bulk.undo(done.deed)
-
-    assert set(undone.memories) == set(world.evil[1:])
-
-
 def test_what_was_restored_and_then_deleted_again_stays_deleted_though_more_was_forgotten_under_the_deed(world, clock):
     done = world.bulk.forget(EVIL)
     clock.move(seconds=1)

@@ -22,32 +22,6 @@ def conflicting(jay):
     return older, newer
 
 
-def test_an_open_conflict_is_listed_until_it_is_settled(jay):
-    older, newer = conflicting(jay)
-
-    [pair] = jay.conflicts.list()
-    assert (pair.old.id, pair.new.id) == (older.id, newer.id)
-    assert pair.score
-
-    jay.conflicts.settle(old=older.id, new=newer.id, keep=True)
-    assert jay.conflicts.list() == []
-
-
-def test_superseding_settles_a_conflict(jay):
-    older, newer = conflicting(jay)
-
-    jay.supersede(old=older.id, new=newer.id)
-
-    assert jay.conflicts.list() == []
-
-
-def test_a_conflict_that_there_is_not_cannot_be_settled(jay):
-    one, other = jay.store("The crane is red").memory, jay.store("Bread is baked at four").memory
-
-    with pytest.raises(NotFound):
-        jay.conflicts.settle(old=one.id, new=other.id, keep=True)
-
-
 def test_what_was_superseded_is_released(jay):
     old, new = jay.store("Ottilie leads").memory, jay.store("Ada leads").memory
     jay.supersede(old=old.id, new=new.id)
@@ -62,16 +36,6 @@ def test_what_was_superseded_is_released(jay):
     assert jay.get(old.id).superseded_by is None, "a link that was released stays so"
     with pytest.raises(Conflict):
         jay.curation.release(old.id)
-
-
-def test_what_was_released_is_not_named_again_by_what_had_superseded_it(jay):
-    old, new, newest = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
-    jay.supersede(old=old, new=new)
-    jay.curation.release(old)
-    jay.supersede(old=new, new=newest)
-    jay.forget(newest)
-
-    assert jay.get(new).supersedes is None
 
 
 def test_what_supersedes_many_names_the_one_before_when_the_last_is_released(jay):

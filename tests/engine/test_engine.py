@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.parts import engine_on
-from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unprocessable
+from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound
 from scrubjay.stores.promises.memories import Request
 from scrubjay.values.callers import Caller, Provenance, Role
 from scrubjay.values.memory import AccessLevel, LinkKind, State
@@ -62,15 +62,6 @@ def test_a_change_against_an_old_version_is_a_conflict(jay):
         jay.update(memory.id, importance=0.1, expected_version=1)
 
 
-def test_the_text_of_a_decision_is_not_edited(jay):
-    decision = jay.store("Use JWT", kind="decision", topic="auth").memory
-
-    with pytest.raises(Unprocessable, match="cannot be edited"):
-        jay.update(decision.id, content="Use sessions")
-
-    assert jay.update(decision.id, tags=["auth"]).tags == ("auth",)
-
-
 # --- storing and finding ---------------------------------------------------------------------------------------------
 
 
@@ -117,14 +108,6 @@ def test_a_filter_never_empties_a_page_that_has_answers(jay):
         assert contents(hits) == ["The lamp in the attic is broken"]
 
 
-def test_pages_neither_repeat_nor_skip(jay):
-    jay.store_many({"content": f"The lamp in room {n} is broken"} for n in range(60))
-
-    pages = [hit.memory.id for offset in range(0, 60, 7) for hit in jay.search("broken lamp", limit=7, offset=offset)]
-
-    assert len(pages) == len(set(pages)) == 60
-
-
 def test_a_hit_says_why_it_was_found(jay):
     jay.store("The spare key hangs behind the boiler")
 
@@ -144,15 +127,6 @@ def test_a_fact_at_the_end_of_a_very_long_memory_is_found(real_jay):
     for words_only in (True, False):
         hits = real_jay.search("Where does Ottilie keep her bees?", words_only=words_only)
         assert hits[0].memory.id == memory.id
-
-
-def test_words_alone_can_be_asked_for(jay):
-    jay.store("The spare key hangs behind the boiler")
-
-    hits = jay.search("boiler", words_only=True)
-
-    assert len(hits) == 1
-    assert hits.degraded is None
 
 
 @pytest.mark.parametrize(
@@ -310,14 +284,6 @@ def test_a_forgotten_memory_is_gone_and_can_be_brought_back(jay):
     assert contents(jay.search("Seattle")) == ["User lives in Seattle"]
 
 
-def test_forgetting_twice_is_not_found(jay):
-    memory = jay.store("x").memory
-    jay.forget(memory.id)
-
-    with pytest.raises(NotFound):
-        jay.forget(memory.id)
-
-
 def test_past_its_date_a_forgotten_memory_cannot_be_brought_back(jay, clock):
     memory = jay.store("x").memory
     jay.forget(memory.id, days=30)
@@ -350,27 +316,6 @@ def test_why_a_memory_was_erased_stays_known(jay, softly_before):
     assert (reasons["forgotten"], reasons["purged"]) == (None, "ticket 12")
 
 
-def test_a_softly_forgotten_memory_can_still_be_erased(jay):
-    memory = jay.store("x").memory
-    jay.forget(memory.id)
-
-    jay.forget(memory.id, hard=True)
-
-    with pytest.raises(NotFound):
-        jay.recover(memory.id)
-
-
-def test_deleting_the_successor_brings_the_superseded_memory_back(jay):
-    old, new = jay.store("User lives in Seattle").memory, jay.store("User lives in Austin").memory
-    jay.supersede(old=old.id, new=new.id)
-
-    jay.forget(new.id)
-    assert contents(jay.search("where does the user live")) == ["User lives in Seattle"]
-
-    jay.recover(new.id)
-    assert contents(jay.search("where does the user live")) == ["User lives in Austin"]
-
-
 @pytest.mark.parametrize("hard", [False, True])
 def test_deleting_one_in_the_middle_of_a_chain_brings_nothing_back(jay, hard):
     first, second, third = (jay.store(f"User lives in {city}").memory.id for city in ("Seattle", "Austin", "Boston"))
@@ -386,29 +331,6 @@ def test_deleting_one_in_the_middle_of_a_chain_brings_nothing_back(jay, hard):
 
     jay.recover(third)
     assert contents(jay.search("where does the user live")) == ["User lives in Boston"]
-
-
-def test_a_memory_recovered_in_the_middle_of_a_chain_is_between_the_others_again(jay):
-    first, second, third = (jay.store(f"User lives in {city}").memory.id for city in ("Seattle", "Austin", "Boston"))
-    jay.supersede(old=first, new=second)
-    jay.supersede(old=second, new=third)
-    jay.forget(second)
-    jay.forget(third)
-
-    jay.recover(second)
-
-    assert contents(jay.search("where does the user live")) == ["User lives in Austin"]
-    assert jay.get(first).superseded_by == second
-
-
-def test_superseding_ends_the_time_in_which_the_old_memory_was_true(jay, clock):
-    old = jay.store("User lives in Seattle").memory
-    clock.move(days=3)
-    new = jay.store("User lives in Austin").memory
-
-    jay.supersede(old=old.id, new=new.id)
-
-    assert jay.get(old.id).valid_until == clock()
 
 
 def test_expired_memories_are_hidden_until_pruned_and_then_deleted(jay, clock):
