@@ -88,12 +88,11 @@ def archive(
     """
     wanted = bool(inactive or below is not None or categories or before)
     if accept_folder or to:
-        if ids or wanted or undo or dry_run or (accept_folder and to):
+        if any((ids, wanted, undo, dry_run, accept_folder and to)):
             raise click.UsageError(
                 "--to and --accept-folder apply to all archived memories and cannot be combined with anything."
             )
-        accept(session) if to is None else move(session, to)
-        return
+        return accept(session) if to is None else move(session, to)
     if bool(ids) == wanted:
         raise click.UsageError("Give ids, or select memories with --inactive, --below, --category or --before.")
     if undo and (wanted or dry_run):

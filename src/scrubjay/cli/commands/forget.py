@@ -67,7 +67,14 @@ def forget(
         return undo_bulk(session, ids[0])
     if undo and hard:
         raise click.UsageError("--undo and --hard cannot be combined.")
-    ids = tuple(dict.fromkeys(ids))
+    forget_named(ctx, tuple(dict.fromkeys(ids)), hard=hard, undo=undo, reason=reason, yes=yes)
+
+
+def forget_named(
+    ctx: click.Context, ids: tuple[str, ...], *, hard: bool, undo: bool, reason: str | None, yes: bool
+) -> None:
+    """Forget or restore those of these memories that are found, and then say which were not."""
+    session: CommandSession = ctx.obj
     if hard and not yes and not confirm_erasing(ids):
         note("Nothing was forgotten.", session)
         ctx.exit(FAILED)

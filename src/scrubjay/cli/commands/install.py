@@ -75,36 +75,11 @@ def install(  # noqa: PLR0917 - click passes options by name
     if url and hooks:
         raise click.UsageError("Hooks look at a memory on this machine. Leave out --url or --hooks.")
     server = there(url, session) if url and not remove else {}
-    done = []
-    wanted = [CLIENTS[name] for name in clients]
-    asks = not (yes or dry_run or remove or url or clients) and has_terminal()
-    if not wanted:
-        found = [client for client in CLIENTS.values() if client.is_on_this_machine() and scope in client.scopes]
-        if not found:
-            raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
-        wanted = found if every or yes else choose_clients(found, unasked=dry_run or remove)
-    if asks and hooks is None:
+    wanted = find_clients(clients, scope, all_of_them=every or yes, unasked=dry_run or remove)
+    if hooks is None and has_terminal() and not any((clients, yes, url, dry_run, remove)):
         hooks = also_hooks(wanted)
-    for client in wanted:
-        if scope not in client.scopes:
-            raise click.UsageError(f"{client.title} has no settings for a project. Leave out --project.")
-    for client in wanted:
-        try:
-            done.append(
-                connect(
-                    client,
-                    session,
-                    scope=scope,
-                    hooks=bool(hooks),
-                    rules=rules,
-                    dry_run=dry_run,
-                    remove=remove,
-                    **server,
-                )
-            )
-        except Error as error:  # the others can be connected all the same
-            note(" ".join(filter(None, (f"{client.title}: {error.message}", error.hint))), session)
-            done.append({"client": client.name, "scope": scope, "changed": [], "problem": error.message})
+    parts = {"scope": scope, "hooks": bool(hooks), "rules": rules, **server}
+    done = [connect(client, session, parts, dry_run=dry_run, remove=remove) for client in wanted]
     if session.as_json:
         print_json(done)
     if not dry_run and not remove:
@@ -115,6 +90,22 @@ def install(  # noqa: PLR0917 - click passes options by name
 
 def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def find_clients(names: tuple[str, ...], scope: str, *, all_of_them: bool, unasked: bool) -> list[Client]:
+    """The clients that were named, or those found on this machine that the user wants.
+
+    :raises click.UsageError: if there is none, or one that was named has no settings for the scope
+    """
+    for client in (wanted := [CLIENTS[name] for name in names]):
+        if scope not in client.scopes:
+            raise click.UsageError(f"{client.title} has no settings for a project. Leave out --project.")
+    if wanted:
+        return wanted
+    found = [client for client in CLIENTS.values() if client.is_on_this_machine() and scope in client.scopes]
+    if not found:
+        raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
+    return found if all_of_them else choose_clients(found, unasked=unasked)
 
 
 def choose_clients(found: list[Client], *, unasked: bool) -> list[Client]:
@@ -148,44 +139,55 @@ def also_hooks(clients: list[Client]) -> bool:
 
 
 def connect(
-    client: Client,
-    session: CommandSession,
-    *,
-    scope: str,
-    hooks: bool,
-    rules: bool,
-    dry_run: bool,
-    remove: bool,
-    **server: Any,
+    client: Client, session: CommandSession, parts: dict[str, Any], *, dry_run: bool, remove: bool
 ) -> dict[str, Any]:
-    folder = project_root(Path.cwd())
-    parts = {"hooks": hooks, "rules": rules, **server}
-    want = find_wanted(client, session.settings(), scope=scope, folder=folder, space=session.space, **parts)
-    changes = plan_removal(client, want) if remove else plan_install(client, want)
-    if hooks and client.hooks is None:
+    """Connect one client, or disconnect it; what is wrong with it is said and keeps no other from being connected."""
+    try:
+        want = find_wanted(client, session.settings(), folder=project_root(Path.cwd()), space=session.space, **parts)
+        changes = plan_removal(client, want) if remove else plan_install(client, want)
+        if not remove:
+            tell_missing(client, want, session)
+        if dry_run:
+            return show_changes(client, want, changes, session)
+        return make_changes(client, want, changes, session, tried=not (remove or want.url))
+    except Error as error:
+        note(" ".join(filter(None, (f"{client.title}: {error.message}", error.hint))), session)
+        return {"client": client.name, "scope": parts["scope"], "changed": [], "problem": error.message}
+
+
+def tell_missing(client: Client, want: WantedParts, session: CommandSession) -> None:
+    """What was asked for and this client does not have."""
+    if want.hooks and client.hooks is None:
         note(f"{client.title} has no hooks.", session)
-    if rules and not remove and not list(rules_files(client, want)):
-        where = "all of your projects" if scope == USER else "a project"
+    if want.rules and not list(rules_files(client, want)):
+        where = "all of your projects" if want.scope == USER else "a project"
         instead = " Run it with --project in a project." if client.project_rules and PROJECT in client.scopes else ""
         note(f"{client.title} has no rules file for {where}.{instead}", session)
-    if scope == PROJECT and not remove and home_arguments(session.settings()):
+    if want.scope == PROJECT and home_arguments(session.settings()):
         note(f"The project's file is shared, so it does not name {session.settings().home}.", session)
-    if dry_run:
-        for change in changes:
-            if not session.as_json:
-                click.echo(change.diff(), nl=False)
-        tell_changes(client, changes, "would change", session)
-        return summary(client, want, changes)
+
+
+def show_changes(client: Client, want: WantedParts, changes: list[FileEdit], session: CommandSession) -> dict[str, Any]:
+    for change in () if session.as_json else changes:
+        click.echo(change.diff(), nl=False)
+    tell_changes(client, changes, "would change", session)
+    return summary(client, want, changes)
+
+
+def make_changes(
+    client: Client, want: WantedParts, changes: list[FileEdit], session: CommandSession, *, tried: bool
+) -> dict[str, Any]:
     copies = [change.make() for change in changes]
     tell_changes(client, changes, "changed", session)
     for copy in filter(None, copies):
         note(f"  What the file was before is in {copy}.", session)
     result = summary(client, want, changes)
-    if not remove and not want.url:
+    if tried:
         result |= try_connection(want, session)
-        if hooks and client.hooks is not None and client.hooks.trusted:
+        if want.hooks and client.hooks is not None and client.hooks.trusted:
             note(f"  {client.hooks.trusted}", session)
-    restart(client, changes, session)
+    if changes and is_running(client):
+        note(f"  {client.title} is running: restart it.", session)
     return result
 
 
@@ -226,11 +228,6 @@ def try_connection(want: WantedParts, session: CommandSession) -> dict[str, Any]
         return {"problem": seen.why_not}
     note(f"  Connected to {seen.server}: {len(seen.tools)} tools ({', '.join(seen.tools)}).", session)
     return {"server": seen.server, "tools": list(seen.tools)}
-
-
-def restart(client: Client, changes: list[FileEdit], session: CommandSession) -> None:
-    if changes and is_running(client):
-        note(f"  {client.title} is running: restart it.", session)
 
 
 def warn(session: CommandSession) -> None:
