@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from scrubjay.cli import foreign
 from scrubjay.cli.command import Command
 from scrubjay.cli.output import count_of, note, print_json, told_of_a_new_space
 from scrubjay.cli.progress import progress
@@ -26,6 +26,22 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4 * 1024 * 1024  # bytes; more than the longest memory with all its fields, escaped
 LOOKED_UP = 1_000
 NOTHING = {"type": "scrubjay", "format": 1}  # a line without effect, so that line numbers match the file's
+EACH = "import one object per line"
+KINDS = (  # how the first line begins or reads, what the file looks like, and what to do
+    (rb"SQLite format 3\0", "a SQLite database", "`scrubjay restore` takes a backup, `scrubjay copy` a whole store."),
+    (rb"PK\x03\x04|\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "a compressed file", "Unpack it first."),
+    (rb"\[", "one JSON list", f"To {EACH}: jq -c '.[]' FILE | scrubjay import -"),
+    (
+        rb'\{.*"type": *"(entity|relation)".*\}$',
+        "a knowledge graph of server-memory",
+        "To import what it says of each: jq -c '.name as $name | .observations[]? | {content: \"\\($name): \\(.)\"}' "
+        "FILE | scrubjay import -",
+    ),
+    (rb"\{(?!.*\}$)", "one JSON document over several lines", f"To {EACH}: jq -c . FILE | scrubjay import -"),
+    (rb"(---|#+ .*|[-*] .*)$", "Markdown", "`scrubjay folders add NAME FOLDER` reads a folder of it."),
+    (rb"[^,;\t]+([,;\t][^,;\t. ]+)+$", "a table", f'To {EACH}, write {{"content": "…"}} for every row.'),
+    (rb"[^{\x00-\x08]*$", "plain text", "`scrubjay store - < FILE` keeps it as one memory."),
+)
 
 
 @click.command(
@@ -83,7 +99,7 @@ def import_(session: CommandSession, file: str, from_line: int, embed: str) -> N
             beyond = 1 < from_line > reader.number
             missing = why_without_vectors(engine) if wanted and result.without_vectors else ""
     except Error as error:
-        look = "" if done or "line" not in error.details else foreign.describe_foreign(file)
+        look = "" if done or "line" not in error.details else describe_foreign(file)
         error.hint = resume_hint(done, f"{error.hint or ''} {look}".strip())
         raise
     except KeyboardInterrupt as interrupt:  # also while all that is imported waits for the store to be closed
@@ -186,3 +202,25 @@ def parse_line(line: bytes, number: int) -> Mapping[str, Any]:
             f"Line {number} is not JSON.", hint="Each line must be a JSON object.", line=number
         ) from None
     return value
+
+
+def describe_foreign(file: str) -> str:
+    """Two sentences about a file; empty if nothing is known of it, or if it cannot be read twice."""
+    if not os.path.isfile(file):
+        return ""
+    with open(file, "rb") as stream:
+        line = stream.read(65_536).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0].rstrip()
+    for pattern, kind, do in KINDS:
+        if re.match(pattern, line):
+            return f"It looks like {kind}. {do}"
+    try:
+        texts = {name: text for name, text in json.loads(line).items() if isinstance(text, str) and name.isidentifier()}
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    if not texts or "content" in texts or texts.get("type") in ("memory", "link", "scrubjay"):
+        return ""
+    longest = max(texts, key=lambda name: (name in ("text", "memory"), len(texts[name])))
+    return (
+        f"It looks like another program's list. If {longest} is its text: jq -c '{{content: .{longest}}}' FILE | "
+        "scrubjay import -"
+    )

@@ -16,8 +16,7 @@ from scrubjay.cli.output import note, print_json
 from scrubjay.cli.session import CommandSession
 from scrubjay.clients.catalogue import CLIENTS, KEY, PROJECT, USER
 from scrubjay.clients.install import find_wanted, plan_install, plan_removal, rules_files
-from scrubjay.clients.launch import home_arguments, left_behind
-from scrubjay.clients.running import is_running
+from scrubjay.clients.launch import home_arguments, is_running, left_behind
 from scrubjay.clients.trial import try_to_connect
 from scrubjay.clients.visit import full_address, visit_server
 from scrubjay.errors import Error
