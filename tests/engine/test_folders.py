@@ -16,7 +16,7 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.archive.archiving import Criteria
 from scrubjay.engine.files import stores
 from scrubjay.engine.files.links import NoteLinks
-from scrubjay.engine.files.two_way import FolderSync
+from scrubjay.engine.files.two_way import FolderReader
 from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import (
@@ -35,7 +35,7 @@ from scrubjay.folders.markdown import parse_file
 from scrubjay.folders.registry import Registered, Registry
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.callers import Caller, Role
-from scrubjay.values.memory import AccessLevel, Kind, LinkKind, State, Status
+from scrubjay.values.memory import Kind, LinkKind, State, Status
 from scrubjay.values.search import Filter
 from tests.reliability.rounds import wait_until
 
@@ -767,13 +767,13 @@ def test_a_file_copied_over_another_is_an_edit(jay, folder, three):
 def test_a_swap_that_a_kill_interrupted_is_finished(jay, folder, monkeypatch):
     ids = [jay.paths.add(STORE, path, f"Text of {path}").memory.id for path in "ab"]
     rename(folder, a="b", b="a")
-    revise, calls = FolderSync._revise, []
+    revise, calls = FolderReader.revise, []
 
     def killed_after_one(*args, **more):
         calls.append(1)
         return len(calls) < 2 and revise(*args, **more)
 
-    monkeypatch.setattr(FolderSync, "_revise", killed_after_one)
+    monkeypatch.setattr(FolderReader, "revise", killed_after_one)
     look(jay)
     monkeypatch.undo()
     look(jay)
@@ -1427,18 +1427,14 @@ def test_an_edit_of_a_file_that_leaves_is_not_lost(jay, ann, folder):
     assert ann.get(id).content == "Edited"
 
 
-def test_private_files_of_former_versions_leave_the_folder(jay, ann, folder):
-    id = ann.paths.add(STORE, "a/b", "Text").memory.id
-    with jay.records.writing() as tx:  # as a former version would: private, and its file in step
-        [memory] = tx.get([id], EVERYTHING)
-        private = jay.ledger.change(tx, replace(memory, access_level=AccessLevel.PRIVATE), "updated")
-        known = tx.files.of(id)
-        tx.files.in_sync(id, name=known.name, hash=known.hash, stamp=known.stamp, version=private.version)
-        tx.history.set_fact(f"folder-private:{STORE}", "")
-    look(jay)
+def test_private_files_leave_a_folder_that_became_part_of_a_repository(jay, folder):
+    id = jay.store("Text", path="a/b", access_level="private", as_file=True).memory.id
+    assert files_below(folder) == ["a/b.md"]
+    (folder.parent / ".git").mkdir()
+    jay.folders.reindex(STORE)
 
     assert files_below(folder) == []
-    assert ann.get(id).content == "Text"
+    assert jay.get(id).content == "Text"
 
 
 def test_ones_own_private_memories_are_files_unless_the_folder_is_in_a_repository(jay, tmp_path):

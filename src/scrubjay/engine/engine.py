@@ -255,7 +255,7 @@ class Engine:
     def notice_edits(self) -> None:
         """Take in what people changed in the files of what is read; if they changed nothing, nothing is written."""
         if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
-            self.folders.notice(filed)
+            self.folders.look(filed, owing=False)
 
     def _spaces_with_folder(self, registry: Registry) -> Sequence[str]:
         """The spaces that are read and have a folder on disk, the current one first."""

@@ -30,7 +30,7 @@ from scrubjay.embedders.lending import lenders_of
 from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.archive.marks import ELSEWHERE, MarkedObjects, absent
 from scrubjay.engine.conflicts.duplicates import beside, same_said
-from scrubjay.engine.files.two_way import is_away
+from scrubjay.engine.files.changes import is_away
 from scrubjay.engine.parts import engine_on
 from scrubjay.engine.store.models import models_of
 from scrubjay.engine.sync.local import MEND_CLOCK, MOST_AHEAD, ahead

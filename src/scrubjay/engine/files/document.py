@@ -1,21 +1,29 @@
-"""A memory as the document that its file holds, and back: what a file says, against what its memory says.
+"""A memory as the document that its file holds, and back: what a file is called, and what it says.
 
-Text, tags, phrases, expiry and title are the file's to say; the rest is written for people, and for finding a memory
-again.
+    project/api/limits.md                        at the path that a caller chose
+    inbox/User moved to Austin.md                where we made the path, the file has the memory's words for a name
+    decisions/auth/Use sessions.md
+    inbox/User moved to Austin (4k2j9x).md       if that name was taken
+
+People may call a file anything, and a file keeps its name as long as its memory stays at its path. Text, tags, phrases,
+expiry and title are the file's to say; the rest is written for people, and for finding a memory again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from scrubjay.engine import access
-from scrubjay.engine.files.names import link_to
 from scrubjay.engine.store import intake
 from scrubjay.errors import InvalidInput
 from scrubjay.folders.markdown import Document, heading_in, tags_in
+from scrubjay.folders.paths import file_of_path, path_of_file, readable, section_of
+from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, AccessLevel, Kind, LinkKind, Memory
 from scrubjay.values.times import iso
 
@@ -133,3 +141,41 @@ def level_of(text: str | None) -> AccessLevel:
 
 def _iso(at: datetime | None) -> str | None:
     return None if at is None else iso(at)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def possible_names(memory: Memory) -> Iterator[str]:
+    """Names for a memory's file, the best one first."""
+    plain = file_of_path(memory.path)
+    if intake.path_was_made(memory):
+        chosen = memory.kind is Kind.MEMORY and memory.title != intake.title_of(memory.content)
+        words = readable(memory.title if chosen else memory.content)
+        if words:
+            section = section_of(plain)
+            yield f"{section}/{words}.md"
+            yield f"{section}/{words} ({intake.tail_of(memory.id)}).md"
+    yield plain
+    for number in range(2, 1000):
+        yield f"{plain.removesuffix('.md')}-{number}.md"
+
+
+def kept_name(file: File, memory: Memory) -> str | None:
+    """The name that a memory's file has and keeps; None if it is to have another."""
+    return file.name if file.name and file.agreed_path in ("", memory.path) else None
+
+
+def path_found(name: str, memory: Memory) -> str:
+    """Where a memory lies that came as a file with its id: where it did elsewhere, if we named the file there."""
+    made = replace(memory, path=intake.path_of(memory, memory.id))
+    return made.path if name in islice(possible_names(made), 2) else path_of_file(name)
+
+
+def link_to(memory: Memory, reads: Reads) -> str:
+    """What a [[link]] in another file of the folder calls a memory: the name of its file, which programs that show
+    such folders look for."""
+    file = reads.files.of(memory.id)
+    if file is None:
+        return memory.path
+    return (kept_name(file, memory) or next(possible_names(memory)))[:-3]

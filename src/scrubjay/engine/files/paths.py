@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
+from scrubjay.engine.files.changes import ids_of
 from scrubjay.engine.files.stores import checked_description
-from scrubjay.engine.files.two_way import ids_of
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import intake, names
 from scrubjay.errors import Conflict, Expired, InvalidInput, NotFound, SectionNotFound

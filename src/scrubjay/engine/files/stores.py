@@ -14,15 +14,17 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
-from scrubjay.engine.files.two_way import (
-    FolderSync,
+from scrubjay.engine.files.changes import (
     Problem,
     Progress,
+    SyncedFolder,
     check_there,
     identity_key,
     is_away,
     still_reading,
 )
+from scrubjay.engine.files.two_way import FolderReader
+from scrubjay.engine.files.writing import FolderWriter
 from scrubjay.engine.jobs import no_progress
 from scrubjay.engine.store import intake
 from scrubjay.errors import (
@@ -43,6 +45,7 @@ from scrubjay.stores.promises.files import File
 from scrubjay.text.letters import is_blank
 from scrubjay.values.callers import DEFAULT_SPACE, Provenance, Role
 from scrubjay.values.frozen import dataclass, replace
+from scrubjay.values.store import Space
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -146,30 +149,29 @@ class Folders:
         """The stores that the caller may see, by name."""
         spaces = {space.name: space for space in self._engine.known_spaces.list()}
         stores = {} if self._registry is None else self._registry.stores()
-        project = None if self._registry is None else self._registry.project()
         waiting = self._records.files.waiting()
         closed = self._registry is not None and not self._registry.auto_register
-        result = []
-        for name in sorted(stores if closed else {*stores, *spaces}):
-            if not access.is_granted(self._engine.caller, name):
-                continue
-            store, space = stores.get(name), spaces.get(name)
-            result.append(
-                StoreInfo(
-                    name=name,
-                    path=store.path if store and self._on_this_machine() else None,
-                    description=(store and store.description) or (space and space.description) or None,
-                    memories=space.memories if space else 0,
-                    superseded=space.superseded if space else 0,
-                    mirrored=self._records.files.mirrored(name),
-                    project=project is not None and project.name == name,
-                    waiting=waiting.get(name, 0),
-                    there=store is None or store.path.is_dir(),
-                    away=store is not None and not store.read_only and self._is_away(name),
-                    read_only=store is not None and store.read_only,
-                )
-            )
-        return result
+        return [
+            self._describe(name, stores.get(name), spaces.get(name), waiting.get(name, 0))
+            for name in sorted(stores if closed else {*stores, *spaces})
+            if access.is_granted(self._engine.caller, name)
+        ]
+
+    def _describe(self, name: str, store: Registered | None, space: Space | None, waiting: int) -> StoreInfo:
+        project = None if self._registry is None else self._registry.project()
+        return StoreInfo(
+            name=name,
+            path=store.path if store and self._on_this_machine() else None,
+            description=(store and store.description) or (space and space.description) or None,
+            memories=space.memories if space else 0,
+            superseded=space.superseded if space else 0,
+            mirrored=self._records.files.mirrored(name),
+            project=project is not None and project.name == name,
+            waiting=waiting,
+            there=store is None or store.path.is_dir(),
+            away=store is not None and not store.read_only and self._is_away(name),
+            read_only=store is not None and store.read_only,
+        )
 
     def known(self, name: object) -> bool:
         """Whether there is such a store. Spaces made in other ways are stores too, unless the registry is closed."""
@@ -330,36 +332,19 @@ class Folders:
 
     # --- in step -----------------------------------------------------------------------------------------------------
 
-    def look(self, spaces: Sequence[str]) -> None:
-        """Take in what people changed, at most once a second for each space. What cannot be read now is read later.
+    def look(self, spaces: Sequence[str], *, owing: bool = True) -> None:
+        """Take in what people changed, at most once a second for each space, and write what we owe to their files. What
+        cannot be read now is read later.
 
         :raises StillReading: if there is more than a call has time for; it is read on meanwhile
         """
         for space in spaces:
             try:
-                self._look(space)
+                self._look(space, owing=owing)
             except StillReading:
                 raise
             except Error as error:
                 log.warning("The folder of store %s could not be checked: %s", space, error.message)
-
-    def notice(self, spaces: Sequence[str]) -> None:
-        """As `look`, but where the files are as they were, nothing is written, and waiting ones are not looked up."""
-        self.look([space for space in spaces if not self._is_unchanged(space)])
-
-    def _is_unchanged(self, space: str) -> bool:
-        folder, shelf = self._folder(space), self._shelves.of(space)
-        if folder is None or self._registry is None or not folder.root.is_dir():
-            return True
-        if monotonic() - shelf.looked_at < self._registry.walk_seconds:
-            return True
-        try:
-            unchanged = self._folder_sync(space, folder, shelf).is_unchanged()
-        except Error:  # reported by the look that follows
-            return False
-        if unchanged:
-            shelf.looked_at, shelf.complete = monotonic(), folder.root
-        return unchanged
 
     def look_closely(self, space: str, path: str) -> None:
         """Make sure that the memory at a path says what its file says: one stat, if nothing has changed and every file
@@ -412,7 +397,8 @@ class Folders:
         with self._at(name, until=None) as shelf:
             self._write(name)
             shelf.problems.clear()
-            done = self._folder_sync(name, folder, shelf).take_in(embed=True, progress=self._reporting(shelf, progress))
+            reader = FolderReader(self._synced(name, folder, shelf))
+            done = reader.take_in(embed=True, progress=self._reporting(shelf, progress))
             self._write(name)
             shelf.looked_at, shelf.complete = monotonic(), folder.root
         return Indexed(**done, problems=tuple(self.problems(name)))
@@ -451,34 +437,39 @@ class Folders:
         with suppress(StillReading):
             self.look([space])
 
-    def _look(self, space: str) -> None:
+    def _look(self, space: str, *, owing: bool) -> None:
         folder = self._folder(space)
         if folder is None or self._registry is None:
             return
         shelf = self._shelves.of(space)
-        if not folder.root.is_dir():
+        there = folder.root.is_dir()
+        if owing and not there:
             self._write(space)
-        if not folder.root.is_dir() or monotonic() - shelf.looked_at < self._registry.walk_seconds:
+            there = folder.root.is_dir()
+        if not there or monotonic() - shelf.looked_at < self._registry.walk_seconds:
             return
         until = monotonic() + READ_SECONDS
         with self._at(space, until=until) as held:
             if monotonic() - held.looked_at >= self._registry.walk_seconds:
-                self._take_in(space, folder, held, until=until)
+                self._take_in(space, folder, held, until=until, owing=owing)
 
     def _read(self, space: str, folder: Folder) -> None:
         until = monotonic() + READ_SECONDS
         with self._at(space, until=until) as shelf:
             self._take_in(space, folder, shelf, until=until)
 
-    def _take_in(self, space: str, folder: Folder, shelf: Shelf, *, until: float | None) -> None:
-        self._write(space)
+    def _take_in(self, space: str, folder: Folder, shelf: Shelf, *, until: float | None, owing: bool = True) -> None:
+        if owing:
+            self._write(space)
+        reader = FolderReader(self._synced(space, folder, shelf))
         try:
-            self._folder_sync(space, folder, shelf).take_in(until=until, progress=self._reporting(shelf))
+            done = reader.take_in(until=until, progress=self._reporting(shelf))
         except StillReading:
-            reader = Folders(self._engine.bound_to(progress=no_progress))
-            self._shelves.read_on(space, lambda: reader.read_on(space, folder))
+            folders = Folders(self._engine.bound_to(progress=no_progress))
+            self._shelves.read_on(space, lambda: folders.read_on(space, folder))
             raise
-        self._write(space)  # what became of it
+        if owing or done:
+            self._write(space)  # what became of it
         shelf.looked_at, shelf.complete = monotonic(), folder.root
 
     def read_on(self, space: str, folder: Folder) -> None:
@@ -516,7 +507,8 @@ class Folders:
         try:
             with self._need_registry().lock.held(seconds=60 if seconds is None else seconds) as had:
                 if had:
-                    self._folder_sync(space, folder, shelf).write_out(seconds=seconds, progress=progress)
+                    writer = FolderWriter(self._synced(space, folder, shelf))
+                    writer.write_out(seconds=seconds, progress=progress)
             shelf.failure = None if had else "Another process is writing files."
         except StorageError as error:
             shelf.failure = error.message
@@ -528,7 +520,7 @@ class Folders:
         store = None if self._registry is None else self._registry.find(space)
         return None if self._registry is None or store is None else self._registry.folder_of(store)
 
-    def _folder_sync(self, space: str, folder: Folder, shelf: Shelf) -> FolderSync:
+    def _synced(self, space: str, folder: Folder, shelf: Shelf) -> SyncedFolder:
         sealed = space in self._need_registry().read_only()
         identity = self._engine.parts.owner.identity
         owner = replace(
@@ -540,7 +532,7 @@ class Folders:
             expected_version=None,
             from_files=True,
         )
-        return FolderSync(owner, space, folder, shelf.problems, self._shelves.closing, read_only=sealed)
+        return SyncedFolder(owner, space, folder, shelf.problems, self._shelves.closing, read_only=sealed)
 
     @contextmanager
     def _at(self, space: str, *, until: float | None) -> Iterator[Shelf]:

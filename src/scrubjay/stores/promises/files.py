@@ -32,9 +32,9 @@ class File:
     path: str  # the memory's; empty once it is purged
     state: State  # the memory's; DELETED also if it has left the file's space
     version: int  # the memory's
-    name: str  # below the space's folder, with forward slashes; empty until one was chosen
-    agreed_path: str  # the memory's, when both sides last agreed
-    agreed_version: int  # the memory's, then; 0 before the first time
-    hash: bytes | None  # of the file's bytes then; None before the first time
-    stamp: str  # what the file system said of the file then; empty if that is not to be believed
-    waiting: bool  # the memory has changed since, and its file is to be written
+    name: str = ""  # below the space's folder, with forward slashes; empty until one was chosen
+    agreed_path: str = ""  # the memory's, when both sides last agreed
+    agreed_version: int = 0  # the memory's, then; 0 before the first time
+    hash: bytes | None = None  # of the file's bytes then; None before the first time
+    stamp: str = ""  # what the file system said of the file then; empty if that is not to be believed
+    waiting: bool = False  # the memory has changed since, and its file is to be written
