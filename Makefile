@@ -80,7 +80,8 @@ format: .venv/ready-dev
 simulate: .venv/ready-dev
 	SCRUBJAY_SIMULATIONS=10000 $(RUN) -m pytest tests/sync/test_simulation.py --timeout=14400
 
-# Ends with one table: every figure beside its floor in this run, what it was before, and its goal.
+# Ends with one table: every figure beside its floor in this run, what it was before, and its goal. With
+# `python -m bench.figures --keep` they become the tables of docs/lab/figures.md.
 bench: .venv/ready-dev model
 	$(RUN) -m bench.speed
 	$(RUN) -m bench.windows

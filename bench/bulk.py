@@ -34,7 +34,7 @@ from scrubjay.wiring import open_engine
 
 TURNS = 5
 GOAL = 0.95
-LINES = 5_000  # a second
+LINES = 3_000  # a second
 LATER = "import, embedded later"
 REAL = ("locomo", "scifact")
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         value=max(stored),
         unit="memories/s",
         floor=max(alone),
-        goal=GOAL * max(alone),
+        goal_times=GOAL,
         more_is_better=True,
     )
     imports = {LATER: taken_in(sentences.memories(10 * count))}
@@ -115,9 +115,7 @@ def figures_of(imports: Mapping[str, TakenIn]) -> Iterator[Figure]:
     """The goal is one of short lines, by the clock."""
     for name, one in imports.items():
         goal = LINES if name == LATER else None
-        yield Figure(
-            name=f"{name}, by the clock", value=one.clock, unit="lines/s", goal_there=goal, more_is_better=True
-        )
+        yield Figure(name=f"{name}, by the clock", value=one.clock, unit="lines/s", goal=goal, more_is_better=True)
         yield Figure(name=name, value=one.processor, unit="lines/s of processor", more_is_better=True)
 
 

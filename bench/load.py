@@ -227,7 +227,7 @@ def main() -> None:
     over = alone["rest"]["p50_ms"] - alone["engine"]["p50_ms"]
     caption = f"REST over the engine's own time, 1 client: {over:.2f} ms (goal 3)"
     report.table("Over HTTP", ("load", "what", "calls/s", "p50 ms", "p95 ms", "server CPU ms", "failed"), rows, caption)
-    report.write("http", figures, report.machine())
+    report.write("load", figures, report.machine())
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
         value=count / (spent + end),
         unit="rows/s",
         floor=count / bare,
-        goal_there=5_000.0,
+        goal=1_500.0,
         more_is_better=True,
     )
 
@@ -183,7 +183,7 @@ def imported(url: str, count: int) -> Figure:
         name=f"PostgreSQL, import of {count:,}",
         value=count / spent,
         unit="lines/s",
-        goal_there=5_000.0,
+        goal=3_000.0,
         more_is_better=True,
     )
 
@@ -320,7 +320,7 @@ def whole_search(store: PostgresStore, data: Data, count: int) -> list[Figure]:
                 name=f"PostgreSQL, search, {count:,} memories, {name}",
                 value=took.server + took.client,
                 floor=floor.server + floor.client,
-                goal_there=15.0,
+                goal=30.0,
             )
         )
     return figures

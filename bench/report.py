@@ -15,21 +15,31 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
+
+TABLES: list[dict[str, Any]] = []  # all that this run has printed
 
 console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str | None = None) -> None:
+    cells = [[str(cell) for cell in row] for row in rows]
+    TABLES.append({"title": title, "columns": [*columns], "rows": [[plain(cell) for cell in row] for row in cells]})
     shown = Table(title=title, title_justify="left", caption=caption, caption_justify="left", title_style="bold")
     for number, name in enumerate(columns):
         shown.add_column(name, justify="left" if number == 0 else "right")
-    for row in rows:
-        shown.add_row(*map(str, row))
+    for row in cells:
+        shown.add_row(*row)
     console.print()
     console.print(shown)
+
+
+def plain(cell: str) -> str:
+    """A cell without the marks of its colour."""
+    return Text.from_markup(cell).plain
 
 
 def percent(value: float | None) -> str:
@@ -70,8 +80,10 @@ def commit() -> str:
 
 
 def write(name: str, results: Mapping[str, Any], facts: Mapping[str, Any]) -> Path:
-    """Keep the figures; only figures, never a text."""
+    """Keep the figures and the tables; only figures, never a text."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
-    path.write_text(json.dumps({"machine": facts, **results}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({"machine": facts, "tables": TABLES, **results}, indent=2, sort_keys=True) + "\n", encoding="utf-8"
+    )
     return path

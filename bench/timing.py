@@ -56,8 +56,7 @@ class Compared:
     def figure(self) -> Figure:
         """Milliseconds of processor, medians."""
         floor, subject = (1_000 * median(samples.cpu) for samples in (self.floor, self.subject))
-        goal = None if self.goal is None else self.goal * floor
-        return Figure(name=self.name, value=subject, floor=floor, goal=goal)
+        return Figure(name=self.name, value=subject, floor=floor, goal_times=self.goal)
 
     def figures(self) -> dict[str, Any]:
         return {

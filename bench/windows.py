@@ -29,7 +29,7 @@ from tests.reliability.lenders import ended_at_random, killed_under_searches, pr
 from tests.servers.several import Site, killed_under_calls, site
 
 from bench import children, report
-from bench.figures import Figure, number, outcome, wanted
+from bench.figures import Figure, figure_table
 from bench.load import ENVELOPE, Measured, loop
 from bench.sentences import memories, questions
 from bench.speed import filled_home
@@ -67,10 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             *workers(home, seconds=2.0 if quick else 10.0, rounds=1 if quick else 3),
             *kills(Path(folder) / "kills", *((200, 8, 1.0) if quick else (20_000, CLIENTS, 5.0))),
         ]
-    rows = [[f"{one.name}, {one.unit}", number(one.value), wanted(one, one.goal), outcome(one, one.goal, one.goal)]
-            for one in figures]  # fmt: skip
     facts["load_after"] = [round(value, 2) for value in os.getloadavg()]
-    report.table("Windows and workers", ["", "scrubjay", "goal", ""], rows, f"Load: {facts['load'][0]}")
+    table = figure_table(one.as_json() for one in figures)
+    report.table("Windows and workers", table["columns"], table["rows"], f"Load: {facts['load'][0]}")
     report.console.print(
         f"\nWritten: {report.write('windows', {'figures': [one.as_json() for one in figures]}, facts)}"
     )

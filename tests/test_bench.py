@@ -95,30 +95,42 @@ def test_auroc_counts_a_tie_as_half():
 
 def test_a_figure_is_shown_beside_its_floor_what_it_was_and_its_goal() -> None:
     search = Figure(name="search", value=6.0, floor=1.5, goal=5.0)
+    store = Figure(name="store", value=6.0, floor=4.0, goal_times=1.6)
     rate = Figure(name="copy", value=5_200.0, unit="rows/s", floor=10_400.0, goal=5_000.0, more_is_better=True)
-    before = {"search": {"value": 12.0, "times": 8.0}}
 
-    assert figures.row(search, before, 2.0) == [
-        "search, ms", "1.50", "6", "4", "12", "8", "≤ 5", "", "[red]missed[/red]"
+    assert figures.row(search, {"search": 12.0}) == [
+        "search, ms", "1.50", "6", "4", "12", "≤ 5", "[red]missed[/red]"
     ]  # fmt: skip
-    assert figures.row(rate, before, 2.0) == ["copy, rows/s", "10,400", "5,200", "0.50", "", "", "≥ 5,000", "", "ok"]
+    assert figures.row(store, {}) == ["store, ms", "4", "6", "1.50", "", "≤ 1.60 ×", "ok"]
+    assert figures.row(rate, {}) == ["copy, rows/s", "10,400", "5,200", "0.50", "", "≥ 5,000", "ok"]
 
 
-def test_a_goal_that_was_set_on_another_machine_is_stretched_by_how_much_slower_this_one_is() -> None:
-    small = Figure(name="search, 1,000 memories", value=2.0, floor=0.44, goal_there=1.5)
-    large = Figure(name="search, 10,000 memories", value=9.1, floor=3.6, goal_there=3.0)
-    rate = Figure(name="copy", value=2_600.0, unit="rows/s", goal_there=5_000.0, more_is_better=True)
-
-    assert figures.slowness([small, large, rate]) == pytest.approx(2.0)
-    assert figures.row(small, {}, 2.0)[-3:] == ["≤ 1.50", "≤ 3", "ok here"]
-    assert figures.row(large, {}, 2.0)[-3:] == ["≤ 3", "≤ 6", "[red]missed[/red]"]
-    assert figures.row(rate, {}, 2.0)[-3:] == ["≥ 5,000", "≥ 2,500", "ok here"]
+MACHINE = {"commit": "abc1234", "at": "2026-11-19T23:00:00", "load": [3.0], "processor": "x", "cores": 2}
+TEXT = "Before.\n<!-- results of speed -->\nold\n<!-- end -->\nAfter.\n<!-- results of sync -->\nkept\n<!-- end -->\n"
 
 
-def test_what_figures_were_before_are_numbers() -> None:
-    before = json.loads(figures.BEFORE.read_text())
+def test_the_page_has_the_kept_figures_between_its_markers_and_its_text_stays() -> None:
+    store = Figure(name="store", value=8.0, floor=4.0, goal_times=1.6).as_json()
 
-    assert before
-    for name, was in before.items():
-        assert set(was) <= {"value", "times"}, name
-        assert all(number > 0 for number in was.values()), name
+    page = figures.page(TEXT, {"speed": {"machine": MACHINE, "figures": [store]}})
+
+    assert page.startswith("Before.\n<!-- results of speed -->\n")
+    assert "| store, ms | 4 | 8 | 2 | ≤ 1.60 × | missed |" in page
+    assert "Commit abc1234, 2026-11-19, 2 cores at a load of 3.0." in page
+    assert "old" not in page
+    assert page.endswith("<!-- end -->\nAfter.\n<!-- results of sync -->\nkept\n<!-- end -->\n")
+
+
+def test_a_bench_without_figures_is_shown_by_its_tables() -> None:
+    table = {"title": "Sync", "columns": ["", "ms"], "rows": [["100 edits", "141"]]}
+
+    page = figures.page(TEXT, {"sync": {"machine": MACHINE, "tables": [table]}})
+
+    assert "**Sync**\n\n|  | ms |\n| --- | --- |\n| 100 edits | 141 |\n" in page
+
+
+def test_the_page_says_what_the_kept_results_say() -> None:
+    kept = json.loads(figures.KEPT.read_text())
+
+    assert figures.page(figures.PAGE.read_text(), kept) == figures.PAGE.read_text()
+    assert set(kept) <= set(figures.BENCHES)
