@@ -81,8 +81,8 @@ def call(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
-    def call(*args: str, stdin: bytes | str = b"") -> Done:
-        done = CliRunner().invoke(main, args, input=stdin, env=environment)
+    def call(*args: str, stdin: bytes | str = b"", env: dict[str, str] | None = None) -> Done:
+        done = CliRunner().invoke(main, args, input=stdin, env=environment | (env or {}))
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return Done(done.exit_code, done.stdout, done.stderr)
 

@@ -51,7 +51,6 @@ def test_they_are_changed_cleared_and_brought_back(call):
     call("undo", id)
     call("undo", id)
     assert call("show", id, "--json").json["memory"]["also"] == ["where is the sailing boat?", "berth"]
-    assert call("update", id, "--also", "yacht", "--no-also").code == 2
 
 
 def test_doctor_says_how_many_have_phrases(call):

@@ -32,32 +32,6 @@ def test_a_dry_run_only_shows(call, stored):
     assert id not in call("list").out
 
 
-def test_nothing_that_fits_is_said(call, stored):
-    stored(TEXT)
-
-    assert "Nothing matches" in call("archive", "--inactive", "90d").err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("mem_x", "--below", "0.3"),
-        ("--undo",),
-        ("--undo", "--below", "0.3"),
-        ("--undo", "mem_x", "--dry-run"),
-        ("--inactive", "5h"),
-        ("--tier", "warm", "mem_x"),
-        ("--to", "moon"),
-        ("--to", "database", "mem_x"),
-        ("--to", "database", "--accept-folder"),
-        ("--accept-folder", "--undo"),
-    ],
-)
-def test_wrong_usage(call, arguments):
-    assert call("archive", *arguments).code == 2
-
-
 def test_archives_move_to_the_database_and_back(call, stored, home, monkeypatch):
     id = stored(TEXT)
     call("archive", id, "--tier", "glacier")
@@ -77,37 +51,6 @@ def test_archives_move_to_the_database_and_back(call, stored, home, monkeypatch)
     assert len([*home.glob("archive/*/*/arch_*")]) == 2
 
 
-def test_a_damaged_object_is_named_by_the_move_and_fails_it(call, stored, home):
-    id = stored(TEXT)
-    call("archive", id, "--tier", "glacier")
-    for path in home.glob("archive/glacier/*/arch_*"):
-        path.write_bytes(b"")
-
-    moved = call("archive", "--to", "database")
-
-    assert (moved.code, moved.out) == (1, f"{id} is damaged and was not moved.\n")
-
-
-def test_a_damaged_object_is_named_and_the_others_are_restored(call, stored, home):
-    one, two = stored(TEXT), stored("Quarterly revenue grew")
-    call("archive", one, two, "--tier", "glacier")
-    next(home.glob("archive/glacier/*/arch_*")).write_bytes(b"")
-
-    done = call("archive", "--undo", one, two)
-
-    assert done.code == 1
-    assert sorted(line.partition(" ")[2] for line in done.out.splitlines()) == [
-        "restored.",
-        "was not restored: The archived copy is damaged.",
-    ]
-
-
-def test_an_unknown_memory_is_exit_code_3(call, stored):
-    stored(TEXT)
-
-    assert call("archive", "mem_unknown").code == 3
-
-
 def test_two_become_one(call, stored):
     one, two = stored("User is learning Spanish"), stored("User is learning Spanish with Inés")
     done = call("consolidate", one, two, "--json").json
@@ -117,35 +60,29 @@ def test_two_become_one(call, stored):
     assert call("archive", "--undo", one).code == 0
 
 
-def test_one_takes_the_other_in(call, stored):
+def test_unlike_memories_are_refused_unless_one_takes_the_other_in(call, stored):
     one, two = stored(TEXT), stored("Quarterly revenue grew")
 
+    refused = call("consolidate", one, two, "--json")
+    assert (refused.code, refused.error["code"]) == (1, "too_dissimilar")
     assert call("consolidate", one, two, "--into", one, "--forget").out == f"{one}\n"
     assert two in call("list", "--deleted").out
 
 
-def test_unlike_memories_are_refused(call, stored):
+def test_a_damaged_object_is_named_by_doctor_the_move_and_the_way_back_which_restores_the_others(call, stored, home):
     one, two = stored(TEXT), stored("Quarterly revenue grew")
-    done = call("consolidate", one, two, "--json")
-
-    assert (done.code, done.error["code"]) == (1, "too_dissimilar")
-
-
-def test_a_key_is_not_shown(call, monkeypatch):
-    monkeypatch.setenv("SCRUBJAY_SYNTHESIS_KEY", "sk-secret")
-
-    assert "sk-secret" not in call("settings").out
-    assert "synthesis_key" in call("settings").out
-
-
-def test_doctor_finds_a_damaged_archive(call, stored, home):
-    id = stored(TEXT)
-    call("archive", id, "--tier", "glacier")
+    call("archive", one, "--tier", "glacier")
     assert "can be restored" in call("doctor", "--deep").out
-    [path] = home.glob("archive/glacier/*/arch_*")
-    path.write_bytes(b"")
+    for path in home.glob("archive/glacier/*/arch_*"):
+        path.write_bytes(b"")
+    call("archive", two, "--tier", "glacier")
 
-    done = call("doctor", "--deep")
+    told = call("doctor", "--deep")
+    moved = call("archive", "--to", "database")
+    restored = call("archive", "--undo", one, two)
 
-    assert done.code == 1
-    assert id in done.out
+    assert (told.code, moved.code, restored.code) == (1, 1, 1)
+    assert one in told.out
+    assert f"{one} is damaged and was not moved.\n" in moved.out
+    assert f"{one} was not restored: The archived copy is damaged.\n" in restored.out
+    assert f"{two} restored.\n" in restored.out

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 
 def test_a_key_is_shown_once_and_alone_on_standard_output(call):
     call("spaces", "create", "work")
@@ -59,27 +57,6 @@ def test_a_rotated_key_is_another(call):
 
     assert rotated["id"] == key["id"]
     assert rotated["secret"] != key["secret"]
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["keys", "create"], 2),
-        (["keys", "create", "--user", "a", "--role", "king"], 2),
-        (["keys", "create", "--user", "a", "--expires", "yesterday"], 2),
-        (["keys", "create", "--user", "a", "--in", "Bad Name"], 1),
-        (["keys", "create", "--user", "a", "--in", "nowhere"], 3),
-        (["audit", "--in", "nowhere"], 3),
-        (["keys", "create", "--user", "a", "--kind", "password"], 1),
-        (["keys", "revoke", "key_nobody"], 3),
-        (["keys", "rotate", "key_nobody"], 3),
-        (["spaces", "grant", "nowhere", "alice"], 3),
-        (["spaces", "revoke", "default", "alice"], 3),
-        (["audit", "--since", "soon"], 2),
-    ],
-)
-def test_what_cannot_be_done_is_said_with_its_code(call, words, code):
-    assert call(*words).code == code
 
 
 def test_a_password_comes_from_standard_input_where_there_is_no_terminal(call):

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 
-def test_a_backup_is_made_refused_a_second_time_and_restored(run, stored, tmp_path):
+def test_a_backup_is_made_refused_a_second_time_and_restored(call, stored, tmp_path):
     stored("User lives in Seattle")
     copy = tmp_path / "copy.db"
-    made = run("backup", str(copy), "--json")
-    again = run("backup", str(copy))
-    elsewhere = run("--home", str(tmp_path / "elsewhere"), "restore", str(copy), "--json")
-    listed = run("--home", str(tmp_path / "elsewhere"), "list", "--json")
+    made = call("backup", str(copy), "--json")
+    again = call("backup", str(copy))
+    elsewhere = call("--home", str(tmp_path / "elsewhere"), "restore", str(copy), "--json")
+    listed = call("--home", str(tmp_path / "elsewhere"), "list", "--json")
 
     assert made.code == 0, made.err
-    assert json.loads(made.out)["memories"] >= 1
+    assert made.json["memories"] >= 1
     assert again.code == 1
     assert "already" in again.err
     assert elsewhere.code == 0, elsewhere.err
-    assert json.loads(elsewhere.out) == {"restored": True, "replaced": None}
+    assert elsewhere.json == {"restored": True, "replaced": None}
     assert listed.code == 0
 
 
-def test_a_memory_is_replaced_only_when_asked_and_kept(run, stored, tmp_path):
+def test_a_memory_is_replaced_only_when_asked_and_kept(call, stored, tmp_path):
     stored("User lives in Seattle")
     copy = tmp_path / "copy.db"
-    run("backup", str(copy))
+    call("backup", str(copy))
 
-    refused = run("restore", str(copy))
-    done = run("restore", str(copy), "--replace", "--json")
+    refused = call("restore", str(copy))
+    done = call("restore", str(copy), "--replace", "--json")
 
     assert refused.code == 1
     assert "--replace" in refused.err
     assert done.code == 0, done.err
-    assert "replaced" in json.loads(done.out)["replaced"]
+    assert "replaced" in done.json["replaced"]
 
 
-def test_a_damaged_backup_is_refused_in_plain_words(run, stored, tmp_path):
+def test_a_damaged_backup_is_refused_in_plain_words(call, stored, tmp_path):
     stored("User lives in Seattle")
     copy = tmp_path / "copy.db"
-    run("backup", str(copy))
+    call("backup", str(copy))
     copy.write_bytes(copy.read_bytes()[:-4096])
 
-    refused = run("--home", str(tmp_path / "elsewhere"), "restore", str(copy))
+    refused = call("--home", str(tmp_path / "elsewhere"), "restore", str(copy))
 
     assert refused.code == 1
     assert "checksum" in refused.err
@@ -64,12 +62,12 @@ def test_restoring_what_is_not_a_backup_blames_the_file(call, stored, tmp_path, 
     assert "Seattle" in call("list").out
 
 
-def test_reembedding_with_the_same_model_says_that_there_is_nothing_to_do(run, stored):
+def test_reembedding_with_the_same_model_says_that_there_is_nothing_to_do(call, stored):
     stored("User lives in Seattle")
-    done = run("reembed", "--json")
+    done = call("reembed", "--json")
 
     assert done.code == 0, done.err
-    assert json.loads(done.out)["memories"] == 0
+    assert done.json["memories"] == 0
 
 
 def test_a_file_that_is_no_backup_is_told_before_anything_else(call, stored, tmp_path):

@@ -20,22 +20,6 @@ def decided(home):
         jay.decisions.save("caching", "Use a local LRU", reasoning=f"debates: {other.name}")
 
 
-def test_nothing_decided_is_said(call, stored):
-    stored("User moved to Austin")
-
-    done = call("decisions")
-
-    assert done.out == ""
-    assert "No decisions yet" in done.err
-
-
-def test_an_unknown_topic_is_no_such_thing(call, decided):
-    done = call("decisions", "nope")
-
-    assert done.code == 3
-    assert "nope" in done.err
-
-
 def test_topics_with_their_number_of_decisions(call, decided):
     lines = call("decisions").out.splitlines()
 

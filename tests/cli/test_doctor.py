@@ -69,8 +69,8 @@ def test_a_healthy_store_is_well(call, stored, home):
     assert findings(done)["hashes"]["found"] == "Every text matches its hash."
 
 
-def test_without_a_warning_all_is_well(run, real_model):
-    done = run("doctor", env=real_model)
+def test_without_a_warning_all_is_well(call, real_model):
+    done = call("doctor", env=real_model)
 
     assert done.code == 0
     assert {line.split("\t")[0] for line in done.out.splitlines()} == {"ok", "note"}
@@ -108,13 +108,13 @@ def test_a_warning_alone_is_no_failure_and_is_named_last(call, stored):
     ids=["another file", "empty", "cut off", "overwritten", "no header"],
 )
 @pytest.mark.parametrize("options", [[], ["--deep"]], ids=["quick", "deep"])
-def test_a_damaged_store_is_a_problem_and_stays_as_it_is(run, call, home, filled, damage, options):
+def test_a_damaged_store_is_a_problem_and_stays_as_it_is(call, home, filled, damage, options):
     filled(20, 5_000)
     store = home / "memories.db"
     store.write_bytes(damage(store.read_bytes()))
     before = sha256(store.read_bytes()).digest()
 
-    done = run("doctor", *options, "--json")
+    done = call("doctor", *options, "--json")
 
     assert done.code == 1
     assert not done.json["ok"]
@@ -123,22 +123,22 @@ def test_a_damaged_store_is_a_problem_and_stays_as_it_is(run, call, home, filled
     assert "Traceback" not in call("doctor", *options).err
 
 
-def test_rebuilding_a_damaged_store_is_refused(run, home, filled):
+def test_rebuilding_a_damaged_store_is_refused(call, home, filled):
     filled(20, 5_000)
     store = home / "memories.db"
     store.write_bytes(store.read_bytes()[: store.stat().st_size // 2])
 
-    done = run("doctor", "--rebuild", "--json")
+    done = call("doctor", "--rebuild", "--json")
 
     assert done.code == 1
     assert states(done)["rebuild"] == "problem"
 
 
-def test_memories_that_wait_for_a_model_are_a_warning_and_rebuild_embeds_them(run):
-    run("store", "User likes tea", env={"SCRUBJAY_EMBEDDER": "none"})
+def test_memories_that_wait_for_a_model_are_a_warning_and_rebuild_embeds_them(call):
+    call("store", "User likes tea", env={"SCRUBJAY_EMBEDDER": "none"})
 
-    waiting = run("doctor", "--json")
-    rebuilt = run("doctor", "--rebuild", "--json")
+    waiting = call("doctor", "--json")
+    rebuilt = call("doctor", "--rebuild", "--json")
 
     assert waiting.code == 0
     assert states(waiting)["vectors"] == "warning"
@@ -147,45 +147,45 @@ def test_memories_that_wait_for_a_model_are_a_warning_and_rebuild_embeds_them(ru
     assert states(rebuilt)["vectors"] == states(rebuilt)["rebuild"] == "ok"
 
 
-def test_a_vector_that_is_not_made_of_numbers_is_a_problem_that_reembed_repairs(run, stored, home):
+def test_a_vector_that_is_not_made_of_numbers_is_a_problem_that_reembed_repairs(call, stored, home):
     stored("User likes tea")
     with closing(apsw.Connection(str(home / "memories.db"))) as file:
         file.execute("UPDATE vectors SET vector = ?", (struct.pack("<f", math.nan) * 384,))
 
-    found = run("doctor", "--json")
+    found = call("doctor", "--json")
     assert (found.code, states(found)["vectors"]) == (1, "problem")
     assert "1 of 1" in findings(found)["vectors"]["found"]
     assert findings(found)["vectors"]["do"] == "scrubjay reembed"
 
-    assert "1 memory has new vectors" in run("reembed").err
-    assert states(run("doctor", "--json"))["vectors"] == "ok"
+    assert "1 memory has new vectors" in call("reembed").err
+    assert states(call("doctor", "--json"))["vectors"] == "ok"
 
 
-def test_a_rebuild_without_its_model_says_what_to_do_and_nothing_of_rescue(run):
-    run("store", "User likes tea", env={"SCRUBJAY_EMBEDDER": "none"})
+def test_a_rebuild_without_its_model_says_what_to_do_and_nothing_of_rescue(call):
+    call("store", "User likes tea", env={"SCRUBJAY_EMBEDDER": "none"})
 
-    found = findings(run("doctor", "--rebuild", "--json", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"}))["rebuild"]
+    found = findings(call("doctor", "--rebuild", "--json", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"}))["rebuild"]
 
     assert "scrubjay model pull" in found["found"]
     assert found["do"] == "Then: scrubjay doctor --rebuild"
 
 
-def test_a_damaged_word_index_is_a_problem_that_rebuild_repairs(run, stored, home):
+def test_a_damaged_word_index_is_a_problem_that_rebuild_repairs(call, stored, home):
     stored("User likes tea")
     with closing(apsw.Connection(str(home / "memories.db"))) as file:
         file.execute("DELETE FROM words_data WHERE id > 10")
 
-    found = run("doctor", "--json")
+    found = call("doctor", "--json")
     assert (found.code, findings(found)["integrity"]["do"]) == (1, "scrubjay doctor --rebuild")
     assert "word index is damaged" in findings(found)["integrity"]["found"]
 
-    assert states(run("doctor", "--rebuild", "--json"))["integrity"] == "ok"
+    assert states(call("doctor", "--rebuild", "--json"))["integrity"] == "ok"
 
 
-def test_vectors_of_another_model_are_a_problem(run, stored):
+def test_vectors_of_another_model_are_a_problem(call, stored):
     stored("User likes tea")
 
-    done = run("doctor", "--json", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"})
+    done = call("doctor", "--json", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"})
 
     assert done.code == 1
     assert states(done)["fingerprint"] == "problem"
@@ -198,12 +198,12 @@ def real_model():
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["missing", "damaged"])
-def test_a_missing_or_damaged_model_is_a_problem_that_the_last_line_names(run, home, there):
+def test_a_missing_or_damaged_model_is_a_problem_that_the_last_line_names(call, home, there):
     if there:
         (home / "models" / "arctic-embed-s").mkdir(parents=True)
         (home / "models" / "arctic-embed-s" / "vocab.txt").write_text("half a file")
 
-    done = run("doctor", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"})
+    done = call("doctor", env={"SCRUBJAY_EMBEDDER": "arctic-embed-s"})
 
     last = done.err.splitlines()[-1]
     assert done.code == 1
@@ -295,11 +295,11 @@ def test_an_older_copy_in_the_stores_place_is_told_too(call, stored, home):
     assert "older copy" in call("doctor").err.splitlines()[-1]
 
 
-def test_the_model_for_other_languages_is_told_of(run, tmp_path):
+def test_the_model_for_other_languages_is_told_of(call, tmp_path):
     default = {"SCRUBJAY_EMBEDDER": "arctic-embed-s", "SCRUBJAY_MODELS": str(tmp_path / "models")}
 
-    missing = run("doctor", "--json", env=default)
-    off = run("doctor", "--json", env={**default, "SCRUBJAY_LANGUAGES": "off"})
+    missing = call("doctor", "--json", env=default)
+    off = call("doctor", "--json", env={**default, "SCRUBJAY_LANGUAGES": "off"})
 
     assert "multilingual-e5-small" in findings(missing)["languages"]["found"]
     assert "model pull" in findings(missing)["languages"]["do"]
@@ -315,25 +315,25 @@ def test_the_model_for_other_languages_is_told_of(run, tmp_path):
         ({"SCRUBJAY_EMBEDDER": "hashing"}, "note", "If the chosen model knows English only: SCRUBJAY_LANGUAGES=on"),
     ],
 )
-def test_what_is_said_of_texts_in_other_languages_depends_on_the_model(run, home, chosen, state, do):
+def test_what_is_said_of_texts_in_other_languages_depends_on_the_model(call, home, chosen, state, do):
     """Without the further model: it may be switched off, or not needed, since the chosen one knows these languages."""
-    run("store", "Die Katze heißt Mimi")
+    call("store", "Die Katze heißt Mimi")
     with closing(apsw.Connection(str(home / "memories.db"))) as file:
         file.execute("INSERT INTO facts (key, value) VALUES ('further_models', json_array('of a time before'))")
 
-    found = findings(run("doctor", "--json", env=chosen))["other languages"]
+    found = findings(call("doctor", "--json", env=chosen))["other languages"]
 
     assert (found["state"], found["do"]) == (state, do)
 
 
-def test_a_model_that_is_here_is_not_to_be_pulled(run, real_model, tmp_path):
+def test_a_model_that_is_here_is_not_to_be_pulled(call, real_model, tmp_path):
     """What waits for the model for other languages is embedded by the command that embeds what waits."""
     both = {**real_model, "SCRUBJAY_LANGUAGES": "on"}
-    run("import", "-", "--embed", "later", stdin=b'{"content": "Die Katze hei\\u00dft Mimi"}\n', env=both)
+    call("import", "-", "--embed", "later", stdin=b'{"content": "Die Katze hei\\u00dft Mimi"}\n', env=both)
 
-    away = run("doctor", "--json", env={**both, "SCRUBJAY_MODELS": str(tmp_path / "none")})
-    here = run("doctor", "--json", env=both)
-    after = run("doctor", "--rebuild", "--json", env=both)
+    away = call("doctor", "--json", env={**both, "SCRUBJAY_MODELS": str(tmp_path / "none")})
+    here = call("doctor", "--json", env=both)
+    after = call("doctor", "--rebuild", "--json", env=both)
 
     assert findings(away)["other languages"]["do"].endswith("or: scrubjay model pull, then scrubjay doctor --rebuild")
     assert findings(here)["other languages"]["do"] == "A running server does it; or: scrubjay doctor --rebuild"
@@ -341,8 +341,8 @@ def test_a_model_that_is_here_is_not_to_be_pulled(run, real_model, tmp_path):
 
 
 @pytest.mark.parametrize("embedder", ["none", "word2vec", "folder:/missing"])
-def test_a_model_that_cannot_be_used_is_told(run, embedder):
-    done = run("doctor", "--json", env={"SCRUBJAY_EMBEDDER": embedder})
+def test_a_model_that_cannot_be_used_is_told(call, embedder):
+    done = call("doctor", "--json", env={"SCRUBJAY_EMBEDDER": embedder})
 
     assert states(done)["model"] == ("warning" if embedder == "none" else "problem")
     assert findings(done)["model"]["do"]
@@ -381,8 +381,8 @@ def test_files_that_others_may_read_are_found_with_the_command_that_mends_it(cal
     assert stat.S_IMODE(home.stat().st_mode) == 0o755
 
 
-def test_a_store_address_that_is_not_understood_is_a_finding(run):
-    done = run("doctor", "--json", env={"SCRUBJAY_STORE": "carrier://pigeon"})
+def test_a_store_address_that_is_not_understood_is_a_finding(call):
+    done = call("doctor", "--json", env={"SCRUBJAY_STORE": "carrier://pigeon"})
 
     assert done.code == 1
     assert states(done)["store"] == "problem"
@@ -426,7 +426,7 @@ def test_a_remote_model_is_asked(call, environment):
 
 
 @pytest.mark.long
-def test_a_command_waits_for_the_model_at_a_terminal_and_elsewhere(call, run, terminal, environment):
+def test_a_command_waits_for_the_model_at_a_terminal_and_elsewhere(call, terminal, environment):
     """Longer than the two seconds after which a server falls back to words."""
     call("store", "User moved to Austin")
     with Server() as server:
@@ -441,7 +441,7 @@ def test_a_command_waits_for_the_model_at_a_terminal_and_elsewhere(call, run, te
         remote = {"SCRUBJAY_EMBEDDER": "remote", "SCRUBJAY_REMOTE_URL": server.url, "SCRUBJAY_REMOTE_MODEL": "m"}
         del environment["SCRUBJAY_EMBED_WAIT"]
         person = terminal("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "2"), **remote)
-        program = run("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "3"), env=remote)
+        program = call("store", "User likes tea", "--home", str(environment["SCRUBJAY_HOME"] + "3"), env=remote)
         server.shutdown()
 
     assert person.code == program.code == 0

@@ -17,7 +17,8 @@ from tests.embedders.test_remote import Server
 pytestmark = pytest.mark.process
 
 COMMANDS_BY_ID = (["show"], ["history"], ["update", "--title", "t"], ["forget"], ["forget", "--hard", "--yes"],
-                  ["forget", "--undo"], ["undo"], ["supersede", "mem_000000000000"])  # fmt: skip
+                  ["forget", "--undo"], ["undo"], ["supersede", "mem_000000000000"], ["archive"],
+                  ["audit", "--shown"])  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS_BY_ID, ids=" ".join)
@@ -64,6 +65,27 @@ def test_an_unknown_id_is_told_to_programs_on_standard_error(call, command):
         ["model", "pull", "--from", "missing"],
         ["completion", "tcsh"],
         ["spaces", "destroy"],
+        ["forget", "mem_1", "--client", "x"],
+        ["forget", "--client", "x", "--hard", "--yes"],
+        ["archive"],
+        ["archive", "mem_x", "--below", "0.3"],
+        ["archive", "--undo"],
+        ["archive", "--undo", "--below", "0.3"],
+        ["archive", "--undo", "mem_x", "--dry-run"],
+        ["archive", "--tier", "warm", "mem_x"],
+        ["archive", "--to", "moon"],
+        ["archive", "--to", "database", "mem_x"],
+        ["archive", "--to", "database", "--accept-folder"],
+        ["archive", "--accept-folder", "--undo"],
+        ["conflicts", "--keep", "a", "b", "--supersede", "a", "b"],
+        ["conflicts", "--limit", "0"],
+        ["conflicts", "--group", "mem_1"],
+        ["conflicts", "--as", "same"],
+        ["keys", "create"],
+        ["keys", "create", "--user", "a", "--role", "king"],
+        ["keys", "create", "--user", "a", "--expires", "yesterday"],
+        ["audit", "--since", "soon"],
+        ["update", "mem_1", "--also", "yacht", "--no-also"],
     ],
     ids=" ".join,
 )
@@ -92,6 +114,35 @@ def test_wrong_usage_is_json_even_where_the_option_was_not_read_yet(call, usage)
 
 def test_a_text_that_looks_like_the_option_is_a_text(call):
     assert call("store", "--bogus", "--", "--json").err.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["archive", "--inactive", "5h"], 2),
+        (["keys", "create", "--user", "a", "--in", "Bad Name"], 1),
+        (["keys", "create", "--user", "a", "--in", "nowhere"], 3),
+        (["keys", "create", "--user", "a", "--kind", "password"], 1),
+        (["keys", "revoke", "key_nobody"], 3),
+        (["keys", "rotate", "key_nobody"], 3),
+        (["audit", "--in", "nowhere"], 3),
+        (["spaces", "grant", "nowhere", "alice"], 3),
+        (["spaces", "revoke", "default", "alice"], 3),
+        (["decisions", "nope"], 3),
+        (["jobs", "show", "job_unknown"], 3),
+        (["sync", "resolve", "7", "--keep", "ours"], 3),
+        (["forget", "--undo", "deed_unknown"], 3),
+        (["conflicts", "--keep", "mem_000000000000", "mem_000000000000"], 3),
+        (["conflicts", "--supersede", "mem_000000000000", "mem_000000000000"], 3),
+        (["conflicts", "--group", "mem_000000000000", "--as", "same"], 3),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else str(one),
+)
+def test_what_cannot_be_done_is_said_with_its_code(call, words, code):
+    done = call(*words, "--json")
+
+    assert done.code == code
+    assert done.error["code"] != "internal"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "x" * 50_001], ids=["nothing", "blank", "white space", "too long"])
@@ -175,10 +226,16 @@ def test_a_broken_config_is_named(call, home, config, said):
         assert said in done.err
 
 
-def test_a_home_that_is_a_file_is_an_error_of_one_line(run, home):
+def test_half_a_provider_is_refused(call):
+    done = call("list", env={"SCRUBJAY_CHAT_URL": "http://127.0.0.1:9/v1"})
+
+    assert (done.code, "chat_model" in done.err) == (1, True)
+
+
+def test_a_home_that_is_a_file_is_an_error_of_one_line(call, home):
     home.write_text("not a folder")
 
-    done = run("store", "tea")
+    done = call("store", "tea")
 
     assert done.code == 1
     assert done.err.startswith("Error: ")
@@ -186,28 +243,28 @@ def test_a_home_that_is_a_file_is_an_error_of_one_line(run, home):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_home_that_may_not_be_written_is_an_error_of_one_line(run, home):
+def test_a_home_that_may_not_be_written_is_an_error_of_one_line(call, home):
     home.mkdir(mode=0o500)
 
-    done = run("store", "tea")
+    done = call("store", "tea")
 
     assert done.code == 1
     assert "cannot be" in done.err
 
 
-def test_a_model_that_is_not_known_is_named_with_those_that_are(run):
-    done = run("store", "tea", env={"SCRUBJAY_EMBEDDER": "word2vec"})
+def test_a_model_that_is_not_known_is_named_with_those_that_are(call):
+    done = call("store", "tea", env={"SCRUBJAY_EMBEDDER": "word2vec"})
 
     assert done.code == 1
     assert "word2vec" in done.err
     assert "arctic-embed-s" in done.err
 
 
-def test_a_missing_model_keeps_nothing_from_being_stored_and_found_by_words(run):
+def test_a_missing_model_keeps_nothing_from_being_stored_and_found_by_words(call):
     model = {"SCRUBJAY_EMBEDDER": "arctic-embed-s"}
 
-    done = run("store", "User moved to Austin", env=model)
-    found = run("search", "Austin", env=model)
+    done = call("store", "User moved to Austin", env=model)
+    found = call("search", "Austin", env=model)
 
     assert done.code == 0
     assert "by words only" in done.err
@@ -367,13 +424,13 @@ def test_an_interrupted_import_does_not_wait_for_the_model(start, call, tmp_path
     assert len(call("list", "--limit", "500", "--json").json) == int(line) - 1
 
 
-def test_what_nobody_foresaw_is_one_line_with_how_to_learn_more(run, home):
+def test_what_nobody_foresaw_is_one_line_with_how_to_learn_more(call, home):
     """A folder where the config should be: an error of the system's that nobody translates."""
     (home / "config.toml").mkdir(parents=True)
 
-    done = run("list")
-    told = run("list", "--debug")
-    as_json = run("list", "--json")
+    done = call("list")
+    told = call("list", "--debug")
+    as_json = call("list", "--json")
 
     assert done.code == told.code == as_json.code == 1
     assert "Traceback" not in done.err

@@ -21,10 +21,6 @@ def test_jobs_are_listed(call, job):
     assert call("jobs", "list", "--json").json[0]["id"] == job.id
 
 
-def test_no_jobs_are_said_to_be_none(call):
-    assert "No jobs" in call("jobs", "list").err
-
-
 def test_a_job_is_run_and_shown(call, job):
     assert "completed" in call("jobs", "run", job.id).out
     assert '{"counted": 2}' in call("jobs", "show", job.id).out
@@ -32,9 +28,3 @@ def test_a_job_is_run_and_shown(call, job):
 
 def test_a_job_is_cancelled(call, job):
     assert call("jobs", "cancel", job.id, "--json").json["status"] == "cancelled"
-
-
-def test_an_unknown_job_is_exit_code_3(call, home):
-    done = call("jobs", "show", "job_unknown", "--json")
-
-    assert (done.code, done.error["code"]) == (3, "job_not_found")

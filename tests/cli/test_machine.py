@@ -20,13 +20,13 @@ from tests.conftest import sqlite_store
 ARCTIC = {"SCRUBJAY_EMBEDDER": "arctic-embed-s"}
 
 
-def test_a_model_is_taken_from_a_folder_and_then_whole(run):
+def test_a_model_is_taken_from_a_folder_and_then_whole(call):
     ours = catalogue.find("arctic-embed-s").folder(load().models)
 
-    before = run("model", "check", env=ARCTIC)
-    pulled = run("model", "pull", "--from", str(ours), "--json", env=ARCTIC)
-    after = run("model", "check", "--json", env=ARCTIC)
-    again = run("model", "pull", "--quiet", env=ARCTIC)
+    before = call("model", "check", env=ARCTIC)
+    pulled = call("model", "pull", "--from", str(ours), "--json", env=ARCTIC)
+    after = call("model", "check", "--json", env=ARCTIC)
+    again = call("model", "pull", "--quiet", env=ARCTIC)
 
     assert before.code == 1
     assert "is missing" in before.out
@@ -53,23 +53,23 @@ def test_the_commands_for_models_are_explained_in_whole_sentences(call):
     assert listed.count(".") == 4
 
 
-def test_files_that_are_not_the_model_are_refused(run, tmp_path):
+def test_files_that_are_not_the_model_are_refused(call, tmp_path):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "model_int8.onnx").write_text("not a model")
 
-    done = run("model", "pull", "--from", str(tmp_path / "given"), "--json", env=ARCTIC)
+    done = call("model", "pull", "--from", str(tmp_path / "given"), "--json", env=ARCTIC)
 
     assert done.code == 1
     assert done.error["code"] == "model_missing"
 
 
-def test_a_changed_model_file_is_found(run, home):
+def test_a_changed_model_file_is_found(call, home):
     ours = catalogue.find("arctic-embed-s")
     place = ours.folder(home / "models")
     shutil.copytree(ours.folder(load().models), place)
     (place / "vocab.txt").write_text("changed")
 
-    done = run("model", "check", env=ARCTIC)
+    done = call("model", "check", env=ARCTIC)
 
     assert done.code == 1
     assert done.out == "vocab.txt has the wrong content.\n"
@@ -134,19 +134,22 @@ def test_every_setting_is_shown_with_its_origin(call, home):
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("variable", "value", "secret", "shown"),
     [
-        ("postgresql://ann:hunter2@db/memories", "postgresql://ann:…@db/memories"),
-        ("postgresql://db/memories?password=hunter2&user=ann", "postgresql://db/memories?password=…&user=ann"),
+        ("STORE", "postgresql://ann:hunter2@db/memories", "hunter2", "postgresql://ann:…@db/memories"),
+        ("STORE", "postgresql://db/memories?password=hunter2&user=ann", "hunter2", "?password=…&user=ann"),
+        ("SYNC", "base=postgresql://ann:hunter2@db/memories", "hunter2", "sync"),
+        ("SYNTHESIS_KEY", "sk-secret", "sk-secret", "synthesis_key"),
+        ("CHAT_KEY", "sesame", "sesame", "chat_key"),
     ],
 )
-def test_a_password_in_an_address_is_not_shown(call, environment, address, shown):
-    environment["SCRUBJAY_STORE"] = address
+def test_a_secret_in_a_setting_is_not_shown(call, environment, variable, value, secret, shown):
+    environment[f"SCRUBJAY_{variable}"] = value
 
-    done = call("settings")
-
-    assert "hunter2" not in done.out
-    assert shown in done.out
+    for command in (["settings"], ["settings", "--json"], *([["sync", "list"]] if variable == "SYNC" else [])):
+        done = call(*command)
+        assert secret not in done.out + done.err
+        assert shown in done.out or command[0] == "sync"
 
 
 def test_a_taken_port_is_an_error_of_one_line(run):

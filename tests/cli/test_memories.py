@@ -76,26 +76,31 @@ def test_a_text_that_looks_like_an_option_goes_behind_two_dashes(call):
     assert call("show", id, "--json").json["memory"]["content"] == "--tag is how one tags"
 
 
-def test_what_says_the_same_is_named(call, stored):
-    old = stored("User lives in Seattle")
-
-    done = call("store", "user lives in  Seattle")
-
-    assert [old in line for line in done.err.splitlines() if "says the same" in line] == [True]
-
-
-def test_nothing_found_is_a_sentence_and_no_error(call, stored):
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("search --words zebra", "Nothing found"),
+        ("list --tag unused", "No memories found"),
+        ("decisions", "No decisions yet"),
+        ("tags", "--tag"),
+        ("archive --inactive 90d", "Nothing matches"),
+        ("prune", "Nothing has expired"),
+        ("jobs list", "No jobs"),
+        ("conflicts", ""),
+        ("duplicates", ""),
+    ],
+)
+def test_nothing_to_show_is_a_sentence_and_no_error(call, stored, command, said):
     stored("User moved to Austin")
 
-    for_people, for_programs = call("search", "--words", "zebra"), call("search", "--words", "zebra", "--json")
+    done = call(*command.split())
 
-    assert (for_people.code, for_people.out) == (0, "")
-    assert "Nothing found" in for_people.err
-    assert (for_programs.code, for_programs.json, for_programs.err) == (0, [], "")
+    assert (done.code, done.out, said in done.err) == (0, "", True)
 
 
 def test_a_search_where_there_is_no_store_yet_finds_nothing(call):
     assert call("search", "tea", "--json").json == []
+    assert call("search", "tea", "--json").err == ""
 
 
 def test_a_search_in_a_space_that_nobody_used_says_so(call, stored):
@@ -114,7 +119,7 @@ def test_a_search_in_a_space_that_nobody_used_says_so(call, stored):
 def test_an_empty_memory_says_how_to_begin_and_an_unknown_space_is_an_error(call, command):
     done, elsewhere = call(*command.split()), call(*command.split(), "--space", "wrok")
 
-    assert done.code == 0
+    assert (done.code, bool(done.out)) == (0, command == "export")
     assert "scrubjay store TEXT" in done.err or command in ("prune", "export")
     assert (elsewhere.code, elsewhere.out) == (3, "")
     assert "scrubjay spaces list" in elsewhere.err
@@ -157,15 +162,6 @@ def test_lists_are_newest_first_and_can_be_turned_and_paged(call, stored):
     page = call("list", "--limit", "1", "--offset", "1")
     assert ids(page) == [second]
     assert "1 of 3" in page.err
-
-
-def test_a_list_without_anything_is_a_sentence_and_no_error(call, stored):
-    stored("User moved to Austin")
-
-    done = call("list", "--tag", "unused")
-
-    assert (done.code, done.out) == (0, "")
-    assert "No memories found" in done.err
 
 
 def test_outdated_expired_and_forgotten_ones_are_listed_when_asked_for(call, stored):
@@ -392,8 +388,6 @@ def test_prune_forgets_what_has_expired_and_a_dry_run_only_says_so(call, stored)
     assert ids(call("list", "--expired")) == [expired]
     assert [memory["id"] for memory in call("prune", "--json").json] == [expired]
     assert ids(call("list", "--deleted")) == [expired]
-    done = call("prune")
-    assert (done.out, done.err) == ("", "Nothing has expired.\n")
 
 
 def test_global_options_work_before_and_behind_the_command(call, tmp_path):
@@ -459,13 +453,6 @@ def test_a_space_that_a_command_makes_is_told(call):
 
 
 # --- brief -----------------------------------------------------------------------------------------------------------
-
-
-def test_an_empty_memory_has_no_brief_and_says_so(call):
-    done = call("brief")
-
-    assert (done.code, done.out) == (0, "")
-    assert "The memory is empty" in done.err
 
 
 def test_a_brief_is_printed_within_its_budget(call):

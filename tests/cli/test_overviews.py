@@ -18,13 +18,6 @@ def test_tags_are_listed_with_how_many_have_them(call, stored):
     assert {"tag": "austin", "memories": 1} in call("tags", "--found", "--json").json
 
 
-def test_no_tags_is_a_sentence(call, stored):
-    stored("User drinks tea")
-
-    assert call("tags").out == ""
-    assert "--tag" in call("tags").err
-
-
 def test_statistics_are_shown(call, stored):
     stored("User drinks tea", "--category", "preference")
     call("forget", stored("User was in Rome"))

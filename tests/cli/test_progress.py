@@ -43,13 +43,13 @@ def test_at_a_terminal_an_import_shows_its_lines_and_clears_the_bar(terminal, tm
     assert "300" in shown.splitlines()[-1]
 
 
-def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, run, tmp_path):
+def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, call, tmp_path):
     file = tmp_path / "many.jsonl"
     file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
-    run("import", str(file), "--embed", "later")
+    call("import", str(file), "--embed", "later")
 
-    piped = run("doctor", "--rebuild")
-    run("import", "-", "--embed", "later", stdin=file.read_bytes().replace(b"Fact", b"Event"))
+    piped = call("doctor", "--rebuild")
+    call("import", "-", "--embed", "later", stdin=file.read_bytes().replace(b"Fact", b"Event"))
     shown = terminal("doctor", "--rebuild").out
 
     assert "Rebuilding words " in shown
@@ -59,8 +59,8 @@ def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, run, tmp_path):
     assert "0/" not in piped.err
 
 
-def test_a_rebuild_says_that_it_waits_for_another_process(terminal, run, home):
-    run("import", "-", "--embed", "later", stdin=b'{"content": "User likes tea"}\n')
+def test_a_rebuild_says_that_it_waits_for_another_process(terminal, call, home):
+    call("import", "-", "--embed", "later", stdin=b'{"content": "User likes tea"}\n')
     with closing(open_store(f"sqlite:///{home / 'memories.db'}")) as other:
         other.upkeep.lease("embedding", holder="another process", seconds=5)
 
@@ -89,11 +89,11 @@ def test_the_bar_is_one_line_whatever_it_says(monkeypatch, columns):
     assert columns < 80 or any("109.1/209.1 kB" in line for line in lines)
 
 
-def test_a_pipe_sees_nothing_of_it(run, tmp_path):
+def test_a_pipe_sees_nothing_of_it(call, tmp_path):
     file = tmp_path / "many.jsonl"
     file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
 
-    done = run("import", str(file))
+    done = call("import", str(file))
 
     assert "Importing" not in done.out + done.err
 

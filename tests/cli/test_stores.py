@@ -162,12 +162,12 @@ def test_a_broken_registry_names_the_line_and_is_left_alone(call, home):
     assert call("store", "Still works").code == 0
 
 
-def test_the_registry_lies_where_cortex_looks_for_it(run, tmp_path, notes):
+def test_the_registry_lies_where_cortex_looks_for_it(call, tmp_path, notes):
     env = {"CORTEX_DATA_PATH": str(tmp_path / "cortex")}
     (tmp_path / "cortex").mkdir()
     (tmp_path / "cortex" / "stores.yaml").write_text(f'notes:\n  path: "{notes}"\n')
 
-    assert "Ottilie" in run("search", "harbour master", "--space", "notes", env=env).out
+    assert "Ottilie" in call("search", "harbour master", "--space", "notes", env=env).out
 
 
 def test_the_former_name_of_the_command_still_works(call):
