@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 from scrubjay import errors
@@ -25,12 +26,13 @@ from scrubjay.dialects.base import (
     flag,
     integer,
     object_schema,
-    phrases_in,
     present,
     record,
     served_name,
     text,
 )
+from scrubjay.dialects.rows import Phrases, Tools
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.files.document import written_by
 from scrubjay.engine.files.paths import Placed
 from scrubjay.errors import Conflict, Error, InvalidInput
@@ -39,9 +41,6 @@ from scrubjay.machine.paths import full_path
 from scrubjay.stores.promises.files import Entry
 from scrubjay.values.memory import MAX_CONTENT, Memory, Status
 from scrubjay.values.times import iso, parse_time
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
 
 INSTRUCTIONS = """\
 This server keeps memories as Markdown files in named stores; people read and edit the same files.
@@ -125,16 +124,14 @@ def read_resource(engine: Engine, uri: str) -> tuple[str, str]:
     :raises Error: if it does not exist
     """
     if uri == STORE_URI:
-        return as_json(list_stores(engine, {}))
+        return as_json(list_stores(engine))
     if uri.startswith(STORE_URI):
-        return as_json(add_addresses(listing(engine, {"store": unquote(uri.removeprefix(STORE_URI))}), uri))
+        return as_json(add_addresses(listing(engine, unquote(uri.removeprefix(STORE_URI))), uri))
     if not uri.startswith(MEMORY_URI):
         raise InvalidInput("No such address.", hint=f"Memories are at {MEMORY_TEMPLATE}.")
     store, _, path = unquote(uri.removeprefix(MEMORY_URI)).partition("/")
     if not path or path.endswith("/"):
-        category = path.strip("/")
-        named = {"category": category} if category else {}
-        return as_json(add_addresses(listing(engine, {"store": store, **named}), store))
+        return as_json(add_addresses(listing(engine, store, path.strip("/") or None), store))
     return "text/plain", engine.paths.get(store, path).shown_text
 
 
@@ -182,7 +179,6 @@ cortex = Dialect(
     error_body=error_body,
     error_text=error_text,
 )
-extras = cortex.part(listed=False)
 
 CODE_NAMES = sorted({code for code, _ in CODES.values()} | set(FIELD_CODES.values()) | {"STORE_ALREADY_EXISTS"})
 FAILED = record(
@@ -196,43 +192,45 @@ FAILED = record(
         )
     }
 )
-STORE = text("Name of the store", minLength=1, maxLength=100)
-PATH = text(
-    "Path of the memory: categories and a name, such as project/api/rate-limits", minLength=1, maxLength=MAX_PATH
-)
-CATEGORY = text("Path of a category, such as project/api", minLength=1, maxLength=MAX_PATH)
+NAME = {"minLength": 1, "maxLength": 100}
+PATH = {"minLength": 1, "maxLength": MAX_PATH}
+Store = Annotated[str, NAME, "Name of the store"]
+Path = Annotated[str, PATH, "Path of the memory: categories and a name, such as project/api/rate-limits"]
+CATEGORY = text("Path of a category, such as project/api", **PATH)
+Category = Annotated[str, CATEGORY]
+SomeCategory = Annotated[str | None, CATEGORY]
 CONTENT = text("The memory's text, in Markdown", minLength=1, maxLength=MAX_CONTENT)
-TAGS = array(text(), maxItems=20, description="Words to find it by")
+TAGS = {"maxItems": 20}
+Expiry = Annotated[str | None, {"maxLength": 100}, "When it expires: an ISO 8601 time or date"]
+Expired = Annotated[bool, "Include expired memories"]
 TIME = text(format="date-time")
-EXPIRY = text("When it expires: an ISO 8601 time or date", maxLength=100)
-INCLUDE_EXPIRED = flag("Include expired memories", default=False)
 COUNT = integer(minimum=0)
 METADATA = record(
     {"created_at": TIME, "updated_at": TIME, "tags": array(text()), "source": text("The program that stored it")},
     optional={"expires_at": TIME, "superseded_by": text("Id of the memory that supersedes it")},
 )
 MEMORY = {"id": text(), "path": text(), "content": text(), "metadata": METADATA}
-DONE: Schema = {
-    "success": {"const": True},
-    "message": text(),
-    "store": text(),
-    "path": text(),
-    "id": text(),
-    "note": text("Why its file is not written yet, if so"),
-}
+WRITTEN = {"success": {"const": True}, **dict.fromkeys(("message", "store", "path", "id"), text())}
+WAITING: Schema = {"note": text("Why its file is not written yet, if so")}
 PRUNED = array(record({"path": text(), "expires_at": TIME}))
 
 
-def takes(properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
-    """Input of a tool; all tools that work on memories name their store."""
-    return object_schema({"store": STORE, **properties}, required=("store", *required))
-
-
-def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
+def gives(properties: Schema, optional: Schema) -> Schema:
     return either(record(properties, optional=optional), FAILED)
 
 
-WRITTEN = gives({name: DONE[name] for name in DONE if name != "note"}, optional={"note": DONE["note"]})
+tools, extras = (Tools(dialect, gives) for dialect in (cortex, cortex.part(listed=False)))
+
+
+def of_store(properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
+    return object_schema({"store": text("Name of the store", **NAME), **properties}, required=("store", *required))
+
+
+def sentence(body: Body) -> str:
+    return str(body["message"])
+
+
+changes_one = partial(tools.writes, of_one_version=True, says=sentence)
 
 
 def show_written(placed: Placed, sentence: str) -> Body:
@@ -249,101 +247,77 @@ def show_written(placed: Placed, sentence: str) -> Body:
     }
 
 
-def sentence(body: Body) -> str:
-    return str(body["message"])
-
-
 # --- the seven -------------------------------------------------------------------------------------------------------
 
 
-@cortex.writes(
-    "Add a memory",
-    says=sentence,
-    takes=takes(
-        {"path": PATH, "content": CONTENT, "tags": TAGS, "expires_at": EXPIRY, "also": PHRASES},
-        required=("path", "content"),
-    ),
-    gives=WRITTEN,
-)
-def add_memory(engine: Engine, args: Body) -> Body:
+@tools.writes("Add a memory", WRITTEN, optional=WAITING, says=sentence)
+def add_memory(
+    engine: Engine,
+    *,
+    store: Store,
+    path: Path,
+    content: Annotated[str, CONTENT],
+    tags: Annotated[tuple[str, ...], TAGS, "Words to find it by"] = (),
+    expires_at: Expiry = None,
+    also: Phrases = (),
+) -> Body:
     """Creates a new memory with auto-creation of stores and categories. A path that is taken is refused: use
     update_memory to change that memory."""
-    placed = engine.paths.add(
-        args["store"],
-        args["path"],
-        args["content"],
-        tags=args.get("tags", ()),
-        expires_at=parse_time(args["expires_at"], field="expires_at") if "expires_at" in args else None,
-        also=phrases_in(args),
-    )
+    ends = None if expires_at is None else parse_time(expires_at, field="expires_at")
+    placed = engine.paths.add(store, path, content, tags=tags, expires_at=ends, also=also)
     return show_written(placed, f"Memory created at {placed.memory.path}")
 
 
-@cortex.reads(
-    "Get a memory",
-    takes=takes({"path": PATH, "include_expired": INCLUDE_EXPIRED}, required=("path",)),
-    gives=gives(MEMORY),
-)
-def get_memory(engine: Engine, args: Body) -> Body:
+@tools.reads("Get a memory", MEMORY)
+def get_memory(engine: Engine, store: Store, path: Path, include_expired: Expired = False) -> Body:
     """Retrieves memory content and metadata. Expired memories are not returned unless include_expired is set."""
-    return show_memory(engine.paths.get(args["store"], args["path"], expired=args.get("include_expired", False)))
+    return show_memory(engine.paths.get(store, path, expired=include_expired))
 
 
-@cortex.writes(
-    "Update a memory",
-    of_one_version=True,
-    says=sentence,
-    takes=takes(
-        {
-            "path": PATH,
-            "content": CONTENT,
-            "tags": {**TAGS, "description": "Replace the tags; an empty list clears them"},
-            "expires_at": EXPIRY,
-            "clear_expiry": flag("Remove the expiry date", default=False),
-            "also": PHRASES,
-        },
-        required=("path",),
-    ),
-    gives=WRITTEN,
-)
-def update_memory(engine: Engine, args: Body) -> Body:
+@changes_one("Update a memory", WRITTEN, optional=WAITING)
+def update_memory(
+    engine: Engine,
+    *,
+    store: Store,
+    path: Path,
+    content: Annotated[str | None, CONTENT] = None,
+    tags: Annotated[list[str] | None, TAGS, "Replace the tags; an empty list clears them"] = None,
+    expires_at: Expiry = None,
+    clear_expiry: Annotated[bool, "Remove the expiry date"] = False,
+    also: Annotated[list[str] | None, PHRASES] = None,
+) -> Body:
     """Modifies memory content or metadata. Omitted fields do not change; the earlier version is kept."""
-    fields: Body = {name: args[name] for name in ("content", "tags", "also") if name in args}
-    if "expires_at" in args:
-        fields["expires_at"] = parse_time(args["expires_at"], field="expires_at")
-    if args.get("clear_expiry"):
+    fields = present(content=content, tags=tags, also=also)
+    if expires_at is not None:
+        fields["expires_at"] = parse_time(expires_at, field="expires_at")
+    if clear_expiry:
         fields["expires_at"] = None
-    placed = engine.paths.update(args["store"], args["path"], fields)
+    placed = engine.paths.update(store, path, fields)
     message = f"Memory updated at {placed.memory.path}"
-    if "content" in fields and (same := engine.conflicts.same_as(placed.memory.id)):
+    if content is not None and (same := engine.conflicts.same_as(placed.memory.id)):
         message += f". It says the same as {', '.join(*same.values())}: keep one of them"
     return show_written(placed, message)
 
 
-@cortex.writes(
-    "Remove a memory",
-    of_one_version=True,
-    destructive=True,
-    says=sentence,
-    takes=takes({"path": PATH}, required=("path",)),
-    gives=WRITTEN,
-)
-def remove_memory(engine: Engine, args: Body) -> Body:
+@changes_one("Remove a memory", WRITTEN, optional=WAITING, destructive=True)
+def remove_memory(engine: Engine, store: Store, path: Path) -> Body:
     """Deletes a memory and its file. It can be restored for thirty days."""
-    placed = engine.paths.remove(args["store"], args["path"])
+    placed = engine.paths.remove(store, path)
     return show_written(placed, f"Memory removed at {placed.memory.path}")
 
 
-MOVE = {"from_path": {**PATH, "description": "Current path"}, "to_path": {**PATH, "description": "New path"}}
+MOVE = {
+    "from_path": text("Current path", **PATH),
+    "to_path": text("New path", **PATH),
+}
 
 
-@cortex.writes(
+@changes_one(
     "Move a memory",
-    of_one_version=True,
-    says=sentence,
-    takes=takes(MOVE, required=tuple(MOVE)),
-    accepts=takes({**dict.fromkeys(FROM, MOVE["from_path"]), **dict.fromkeys(TO, MOVE["to_path"])}),
-    gives=WRITTEN,
+    WRITTEN,
+    optional=WAITING,
+    takes=of_store(MOVE, required=tuple(MOVE)),
+    accepts=of_store({**dict.fromkeys(FROM, MOVE["from_path"]), **dict.fromkeys(TO, MOVE["to_path"])}),
 )
 def move_memory(engine: Engine, args: Body) -> Body:
     """Moves or renames a memory within its store. Categories are created as needed; a path that is taken is refused."""
@@ -366,58 +340,49 @@ def one_of(args: Body, names: tuple[str, ...]) -> str:
     return given[0]
 
 
-@cortex.reads(
+@tools.reads(
     "List memories",
-    takes=takes(
-        {
-            "category": CATEGORY,
-            "include_expired": INCLUDE_EXPIRED,
-            "cursor": text("next_cursor of a page", minLength=1, maxLength=600),
-        }
-    ),
-    gives=gives(
-        {
-            "category": text("The category, or all"),
-            "exists": flag("Whether the category exists"),
-            "count": COUNT,
-            "memories": array(
-                object_schema(
-                    {
-                        "path": text(),
-                        "token_estimate": COUNT,
-                        "summary": text(),
-                        "expires_at": TIME,
-                        "is_expired": flag(),
-                        "superseded_by": text(),
-                    },
-                    required=("path", "token_estimate", "is_expired"),
-                )
-            ),
-            "subcategories": array(record({"path": text(), "memory_count": COUNT}, optional={"description": text()})),
-        },
-        optional={
-            "unreadable_files": {**COUNT, "description": "Files of the store that cannot be read"},
-            "total": {**COUNT, "description": "Total on all pages, if there are several"},
-            "has_more": {"const": True},
-            "next_cursor": text("Cursor for the next page"),
-            "left_out": LEFT_OUT,
-        },
-    ),
+    {
+        "category": text("The category, or all"),
+        "exists": flag("Whether the category exists"),
+        "count": COUNT,
+        "memories": array(
+            object_schema(
+                {
+                    "path": text(),
+                    "token_estimate": COUNT,
+                    "summary": text(),
+                    "expires_at": TIME,
+                    "is_expired": flag(),
+                    "superseded_by": text(),
+                },
+                required=("path", "token_estimate", "is_expired"),
+            )
+        ),
+        "subcategories": array(record({"path": text(), "memory_count": COUNT}, optional={"description": text()})),
+    },
+    optional={
+        "unreadable_files": {**COUNT, "description": "Files of the store that cannot be read"},
+        "total": {**COUNT, "description": "Total on all pages, if there are several"},
+        "has_more": {"const": True},
+        "next_cursor": text("Cursor for the next page"),
+        "left_out": LEFT_OUT,
+    },
 )
-def list_memories(engine: Engine, args: Body) -> Body:
+def list_memories(
+    engine: Engine,
+    store: Store,
+    category: SomeCategory = None,
+    include_expired: Expired = False,
+    cursor: Annotated[str | None, {"minLength": 1, "maxLength": 600}, "next_cursor of a page"] = None,
+) -> Body:
     """Lists memories in a category and everything below it; without a category, all memories of the store, root level
     first. Also names the direct subcategories. With more than 200, next_cursor leads to the rest."""
-    return listing(engine, args, limit=PAGE)
+    return listing(engine, store, category, expired=include_expired, limit=PAGE, cursor=cursor)
 
 
-def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
-    found = engine.paths.list(
-        args["store"],
-        args.get("category"),
-        expired=args.get("include_expired", False),
-        limit=limit,
-        cursor=args.get("cursor"),
-    )
+def listing(engine: Engine, store: str, category: str | None = None, **part: Any) -> Body:
+    found = engine.paths.list(store, category, **part)
     now = engine.now()
     return {
         "category": found.section or "all",
@@ -437,12 +402,9 @@ def listing(engine: Engine, args: Body, *, limit: int | None = None) -> Body:
 PRUNING: Schema = {"success": {"const": True}, "count": COUNT}
 
 
-@cortex.writes(
+@tools.writes(
     "Prune expired memories",
-    destructive=True,
-    idempotent=True,
-    takes=takes({"dry_run": flag("Only report what would be deleted", default=False)}),
-    gives=either(
+    either(
         {
             "anyOf": [
                 record({**PRUNING, "pruned_count": COUNT, "pruned": PRUNED}, optional={"left_out": LEFT_OUT}),
@@ -454,11 +416,14 @@ PRUNING: Schema = {"success": {"const": True}, "count": COUNT}
         },
         FAILED,
     ),
+    destructive=True,
+    idempotent=True,
 )
-def prune_memories(engine: Engine, args: Body) -> Body:
+def prune_memories(
+    engine: Engine, store: Store, dry_run: Annotated[bool, "Only report what would be deleted"] = False
+) -> Body:
     """Deletes all expired memories of the store; with dry_run it only lists them."""
-    dry_run = args.get("dry_run", False)
-    pruned = engine.paths.prune(args["store"], dry_run=dry_run)
+    pruned = engine.paths.prune(store, dry_run=dry_run)
     items = [{"path": memory.path, "expires_at": iso(memory.expires_at)} for memory in pruned if memory.expires_at]
     done = {"success": True, "count": len(items)}
     if dry_run:
@@ -477,13 +442,12 @@ NAMED = {
 }
 
 
-@cortex.reads(
+@tools.reads(
     "List stores",
-    gives=gives(
-        {"stores": array(object_schema(NAMED, required=("name", "memory_count")))}, optional={"left_out": LEFT_OUT}
-    ),
+    {"stores": array(object_schema(NAMED, required=("name", "memory_count")))},
+    optional={"left_out": LEFT_OUT},
 )
-def list_stores(engine: Engine, _args: Body) -> Body:
+def list_stores(engine: Engine) -> Body:
     """Lists all stores: every other tool needs the name of one."""
     return {
         "stores": [
@@ -501,97 +465,78 @@ def list_stores(engine: Engine, _args: Body) -> Body:
 
 # A folder is accepted from this machine's owner only, which the engine checks; without one a store is created under the
 # home, which anyone may do who can write to the space. So its reach is that of any other write.
-@cortex.writes(
-    "Create a store",
-    takes=record(
-        {"name": {**STORE, "description": "Lower-case letters, digits and single hyphens"}},
-        optional={
-            "path": text("A folder for its files", minLength=1, maxLength=4096),
-            "description": text("What belongs there", maxLength=500),
-        },
-    ),
-    gives=gives({"name": NAMED["name"]}, optional={"path": NAMED["path"]}),
-)
-def create_store(engine: Engine, args: Body) -> Body:
+@tools.writes("Create a store", {"name": NAMED["name"]}, optional={"path": NAMED["path"]})
+def create_store(
+    engine: Engine,
+    name: Annotated[str, NAME, "Lower-case letters, digits and single hyphens"],
+    path: Annotated[str | None, {"minLength": 1, "maxLength": 4096}, "A folder for its files"] = None,
+    description: Annotated[str | None, {"maxLength": 500}, "What belongs there"] = None,
+) -> Body:
     """Creates a store: a folder of Markdown files with a name, kept under the server's home unless a path is given."""
-    path = full_path(args["path"], field="path") if "path" in args else None
-    engine.folders.create(args["name"], path=path, description=args.get("description"))
-    return present(name=args["name"], path=args.get("path"))
+    folder = None if path is None else full_path(path, field="path")
+    engine.folders.create(name, path=folder, description=description)
+    return present(name=name, path=path)
 
 
 # --- extras ----------------------------------------------------------------------------------------------------------
 
 
-@extras.writes(
-    "Create a category",
-    idempotent=True,
-    takes=takes({"path": CATEGORY}, required=("path",)),
-    gives=gives({"path": text(), "created": flag()}),
-)
-def create_category(engine: Engine, args: Body) -> Body:
+@extras.writes("Create a category", {"path": text(), "created": flag()}, idempotent=True)
+def create_category(engine: Engine, store: Store, path: Category) -> Any:
     """Creates an empty category. An existing one does not change."""
-    path, created = engine.paths.create_section(args["store"], args["path"])
-    return {"path": path, "created": created}
+    return engine.paths.create_section(store, path)
 
 
-@extras.writes(
-    "Describe a category",
-    idempotent=True,
-    takes=takes(
-        {"path": CATEGORY, "description": text("At most 500 characters; blank removes it", maxLength=5_000)},
-        required=("path", "description"),
-    ),
-    gives=gives({"path": text(), "description": {"type": ["string", "null"]}}),
-)
-def set_category_description(engine: Engine, args: Body) -> Body:
+@extras.writes("Describe a category", {"path": text(), "description": {"type": ["string", "null"]}}, idempotent=True)
+def set_category_description(
+    engine: Engine,
+    store: Store,
+    path: Category,
+    description: Annotated[str, {"maxLength": 5_000}, "At most 500 characters; blank removes it"],
+) -> Any:
     """Describes what belongs in a category, which is created if needed. A blank description removes it."""
-    path, text = engine.paths.describe_section(args["store"], args["path"], args["description"])
-    return {"path": path, "description": text}
+    return engine.paths.describe_section(store, path, description)
 
 
 @extras.writes(
-    "Delete a category",
-    destructive=True,
-    takes=takes({"path": CATEGORY}, required=("path",)),
-    gives=gives({"path": text(), "deleted": {"const": True}, "memory_count": COUNT}),
+    "Delete a category", {"path": text(), "deleted": {"const": True}, "memory_count": COUNT}, destructive=True
 )
-def delete_category(engine: Engine, args: Body) -> Body:
+def delete_category(engine: Engine, store: Store, path: Category) -> Any:
     """Deletes a category with every memory and category below it."""
-    path, count = engine.paths.delete_section(args["store"], args["path"])
-    return {"path": path, "deleted": True, "memory_count": count}
+    path, count = engine.paths.delete_section(store, path)
+    return path, True, count
 
 
 @extras.reads(
     "Get recent memories",
-    takes=takes({"category": CATEGORY, "limit": integer("How many", minimum=1, maximum=100, default=10)}),
-    gives=gives(
-        {"count": COUNT, "memories": array(object_schema(MEMORY, required=tuple(MEMORY)))},
-        optional={"left_out": LEFT_OUT},
-    ),
+    {"count": COUNT, "memories": array(object_schema(MEMORY, required=tuple(MEMORY)))},
+    optional={"left_out": LEFT_OUT},
 )
-def get_recent_memories(engine: Engine, args: Body) -> Body:
+def get_recent_memories(
+    engine: Engine,
+    store: Store,
+    category: SomeCategory = None,
+    limit: Annotated[int, {"minimum": 1, "maximum": 100}, "How many"] = 10,
+) -> Any:
     """Retrieves the most recently changed memories of a store or category."""
-    found = engine.paths.recent(args["store"], limit=int(args.get("limit", 10)), section=args.get("category"))
-    return {"count": len(found), "memories": [show_memory(memory) for memory in found]}
+    found = engine.paths.recent(store, limit=limit, section=category)
+    return len(found), [show_memory(memory) for memory in found]
 
 
 @extras.writes(
     "Reindex a store",
+    {
+        **dict.fromkeys(("new", "changed", "moved", "removed"), COUNT),
+        "warnings": array(text(), description="Files that cannot be read"),
+    },
+    optional={"left_out": LEFT_OUT},
     idempotent=True,
-    takes=takes({}),
-    gives=gives(
-        {
-            **dict.fromkeys(("new", "changed", "moved", "removed"), COUNT),
-            "warnings": array(text(), description="Files that cannot be read"),
-        },
-        optional={"left_out": LEFT_OUT},
-    ),
 )
-def reindex_store(engine: Engine, args: Body) -> Body:
+def reindex_store(engine: Engine, store: Store) -> Any:
     """Reads every file of a store again. Edits are picked up without it; it also lists files that cannot be read."""
-    done = engine.folders.reindex(args["store"])
+    done = engine.folders.reindex(store)
     warnings = [f"{problem.name}: {problem.why}" for problem in done.problems]
-    return {"new": done.new, "changed": done.changed, "moved": done.moved, "removed": done.gone, "warnings": warnings}
+    return done.new, done.changed, done.moved, done.gone, warnings
 
 
 # Cortex's own server puts its name before every tool; both spellings work.

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
     NOTICES,
-    PHRASES,
-    WORDINGS,
     Body,
     Dialect,
+    Schema,
     array,
     either,
     flag,
     integer,
     number,
     object_schema,
-    phrases_in,
     present,
     record,
     served_name,
     text,
 )
+from scrubjay.dialects.rows import Phrases, Tools, Wordings
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.store.names import number_of
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.text.letters import is_blank
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from scrubjay.engine.decisions.decisions import Row
-    from scrubjay.engine.engine import Engine
     from scrubjay.values.memory import Memory
 
 INSTRUCTIONS = """\
@@ -73,24 +73,41 @@ mama = Dialect(
     error_body=error_body,
     error_text=error_text,
 )
-extras = mama.part(listed=False)
 
 # --- shapes ----------------------------------------------------------------------------------------------------------
 
 OK = flag(const=True)
 ERROR = record({"success": flag(const=False), "error": record({"code": text(), "message": text()})})
-TOPIC = text("Topic identifier (e.g., 'auth_strategy'). Same topic = supersedes previous.", maxLength=500)
-DECISION = text("The decision made", maxLength=MAX_CONTENT)
-REASONING = text(
+
+
+def gives(properties: Schema, optional: Schema) -> Schema:
+    return either(record({"success": OK, **properties}, optional=optional), ERROR)
+
+
+def success(fields: Body) -> Body:
+    return {"success": True, **fields}
+
+
+tools, extras = (Tools(dialect, gives, success) for dialect in (mama, mama.part(listed=False)))
+
+LONG = {"maxLength": MAX_CONTENT}
+Topic = Annotated[
+    str, text("Topic identifier (e.g., 'auth_strategy'). Same topic = supersedes previous.", maxLength=500)
+]
+Decision = Annotated[str, LONG, "The decision made"]
+Reasoning = Annotated[
+    str,
+    LONG,
     "Why this decision was made. Include edge patterns for relationships (v1.3): "
     "'builds_on: <id>', 'debates: <id>', 'synthesizes: [<id>, <id>]'.",
-    maxLength=MAX_CONTENT,
-)
-CONFIDENCE = number("0.0-1.0, default 0.5", minimum=0, maximum=1, default=0.5)
-SUMMARY = text("Session state: what was done, what's pending", maxLength=MAX_CONTENT)
-NEXT_STEPS = text("Instructions for next session", maxLength=MAX_CONTENT)
-OPEN_FILES = array(text(maxLength=1_000), maxItems=200, description="List of relevant file paths")
-LIMIT = integer("Maximum results, default 10", minimum=1, maximum=MAX_LIMIT, default=10)
+]
+Confidence = Annotated[float, {"minimum": 0, "maximum": 1}, "0.0-1.0, default 0.5"]
+Summary = Annotated[str, LONG, "Session state: what was done, what's pending"]
+NextSteps = Annotated[str | None, LONG, "Instructions for next session"]
+OpenFiles = Annotated[
+    tuple[str, ...], array(text(maxLength=1_000), maxItems=200, description="List of relevant file paths")
+]
+Limit = Annotated[int, {"minimum": 1, "maximum": MAX_LIMIT}, "Maximum results, default 10"]
 SECONDS = integer("Unix time in seconds")
 TEXT_OR_NULL = {"type": ["string", "null"]}
 EDGE = record(
@@ -130,35 +147,20 @@ RESULTS = array(RESULT)
 SIMILAR = record(
     {"id": text(), "topic": TEXT_OR_NULL, "decision": text(), "similarity": number(), "created_at": SECONDS}
 )
-SAVED = either(
-    record(
-        {"success": OK, "id": text(), "type": text(enum=["decision", "checkpoint"]), "message": text()},
-        optional={
-            "similar_decisions": array(SIMILAR, description="Decisions on other topics that are similar to this one"),
-            "warning": text(),
-            "collaboration_hint": text(),
-            "reasoning_graph": record(
-                {"topic": text(), "depth": integer("How many decisions the topic has had"), "latest": text()}
-            ),
-            "edges": array(
-                record({"type": text(), "id": text()}), description="The links that were found in the reasoning"
-            ),
-            "unknown_edges": array(
-                text(), description="Ids in the reasoning that match no decision; they were not linked"
-            ),
-            "degraded": DEGRADED,
-        },
+SAVED = {"id": text(), "type": text(enum=["decision", "checkpoint"]), "message": text()}
+BESIDES: Schema = {
+    "similar_decisions": array(SIMILAR, description="Decisions on other topics that are similar to this one"),
+    "warning": text(),
+    "collaboration_hint": text(),
+    "reasoning_graph": record(
+        {"topic": text(), "depth": integer("How many decisions the topic has had"), "latest": text()}
     ),
-    ERROR,
-)
-FOUND = either(
-    record(
-        {"success": OK, "count": integer(), "results": RESULTS},
-        optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
-    ),
-    ERROR,
-)
-UPDATED = either(record({"success": OK, "message": text()}), ERROR)
+    "edges": array(record({"type": text(), "id": text()}), description="The links that were found in the reasoning"),
+    "unknown_edges": array(text(), description="Ids in the reasoning that match no decision; they were not linked"),
+    "degraded": DEGRADED,
+}
+FOUND = {"count": integer(), "results": RESULTS}
+LARGE: Schema = {"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT}
 
 # --- the four tools --------------------------------------------------------------------------------------------------
 
@@ -167,124 +169,98 @@ DECISION_FIELDS = ("topic", "decision", "reasoning")
 CHECKPOINT_FIELDS = ("summary", "next_steps", "open_files")
 
 
-@mama.writes(
-    "Save a decision or checkpoint",
-    takes=record(
-        {"type": text("'decision' or 'checkpoint'", enum=["decision", "checkpoint"])},
-        optional={
-            "topic": TOPIC,
-            "decision": DECISION,
-            "reasoning": REASONING,
-            "confidence": CONFIDENCE,
-            "summary": SUMMARY,
-            "next_steps": NEXT_STEPS,
-            "open_files": OPEN_FILES,
-            "also": PHRASES,
-        },
-    ),
-    gives=SAVED,
-)
-def save(engine: Engine, args: Body) -> Body:
+@tools.writes("Save a decision or checkpoint", SAVED, optional=BESIDES)
+def save(
+    engine: Engine,
+    *,
+    type: Annotated[str, text("'decision' or 'checkpoint'", enum=["decision", "checkpoint"])],
+    topic: Topic = "",
+    decision: Decision = "",
+    reasoning: Reasoning = "",
+    confidence: Confidence = 0.5,
+    summary: Summary = "",
+    next_steps: NextSteps = None,
+    open_files: OpenFiles = (),
+    also: Phrases = (),
+) -> Body:
     """Save a decision or checkpoint to MAMA's memory. Same topic = new decision supersedes previous, creating an
     evolution chain. A decision needs topic, decision and reasoning; a checkpoint needs summary."""
-    if args["type"] == "decision":
-        return save_decision(
-            engine, fields_of_type(args, DECISION_FIELDS, needed=DECISION_FIELDS, foreign=CHECKPOINT_FIELDS)
-        )
-    return save_checkpoint(
-        engine, fields_of_type(args, CHECKPOINT_FIELDS, needed=("summary",), foreign=DECISION_FIELDS)
-    )
+    decided: Body = dict(zip(DECISION_FIELDS, (topic, decision, reasoning), strict=True))
+    left: Body = dict(zip(CHECKPOINT_FIELDS, (summary, next_steps, open_files), strict=True))
+    if type == "decision":
+        check_fields(type, decided, needed=DECISION_FIELDS, foreign=left)
+        return save_decision(engine, **decided, confidence=confidence, also=also)
+    check_fields(type, left, needed=("summary",), foreign=decided)
+    return save_checkpoint(engine, **left, also=also)
 
 
-@mama.reads(
-    "Search decisions and checkpoints",
-    takes=object_schema(
-        {
-            "query": text("Search query. If empty, returns recent items by time."),
-            "type": text(
-                "'all' (default), 'decision', or 'checkpoint'",
-                enum=["all", "decision", "checkpoint", "memory"],
-                default="all",
-            ),
-            "limit": LIMIT,
-            "also": WORDINGS,
-        }
-    ),
-    gives=FOUND,
-)
-def search(engine: Engine, args: Body) -> Body:
+@tools.reads("Search decisions and checkpoints", FOUND, optional=LARGE)
+def search(
+    engine: Engine,
+    query: Annotated[str, "Search query. If empty, returns recent items by time."] = "",
+    type: Annotated[
+        str, {"enum": ["all", "decision", "checkpoint", "memory"]}, "'all' (default), 'decision', or 'checkpoint'"
+    ] = "all",
+    limit: Limit = 10,
+    also: Wordings = (),
+) -> Body:
     """Search decisions and checkpoints. Semantic search with query, or list recent items without query."""
-    query, limit, kind = args.get("query", ""), int(args.get("limit", 10)), args.get("type", "all")
-    kinds = {} if kind == "all" else {"kinds": (Kind(kind),)}
+    kinds = {} if type == "all" else {"kinds": (Kind(type),)}
     if not is_blank(query):
-        found = engine.decisions.search(query, also=phrases_in(args), limit=limit, **kinds)
+        found = engine.decisions.search(query, also=also, limit=limit, **kinds)
     else:
         found = engine.decisions.recent(limit=limit, **kinds)
     results = [shorten_result(show_result(row), but=query.strip().lower()) for row in found.rows]
-    return {"success": True, "count": len(results), "results": results, **present(degraded=found.degraded)}
+    return {"count": len(results), "results": results, **present(degraded=found.degraded)}
 
 
-@mama.writes(
-    "Update a decision's outcome",
-    of_one_version=True,
-    idempotent=True,
-    takes=record(
-        {
-            "id": text("Decision ID to update", minLength=1),
-            "outcome": text("Case-insensitive: `success`, `SUCCESS`, `failed`, `FAILED`, `partial`"),
-        },
-        optional={"reason": text("Why it succeeded/failed/was partial", maxLength=2_000)},
-    ),
-    gives=UPDATED,
-)
-def update(engine: Engine, args: Body) -> Body:
+DecisionId = Annotated[str, {"minLength": 1}, "Decision ID to update"]
+Outcome = Annotated[str, "Case-insensitive: `success`, `SUCCESS`, `failed`, `FAILED`, `partial`"]
+OutcomeReason = Annotated[str, {"maxLength": 2_000}, "Why it succeeded/failed/was partial"]
+UPDATE = {"gives": {"message": text()}, "of_one_version": True, "idempotent": True}
+
+
+@tools.writes("Update a decision's outcome", **UPDATE)
+def update(engine: Engine, id: DecisionId, outcome: Outcome, reason: OutcomeReason = "") -> Body:
     """Update an existing decision's outcome. Use after trying a decision to track what worked."""
-    engine.decisions.mark(args["id"], args["outcome"], reason=args.get("reason", "").strip() or None)
-    return {"success": True, "message": f"Updated {args['id']} -> {args['outcome'].strip().lower()}"}
+    engine.decisions.mark(id, outcome, reason=reason.strip() or None)
+    return {"message": f"Updated {id} -> {outcome.strip().lower()}"}
 
 
-@mama.reads(
+@tools.reads(
     "Load the latest checkpoint",
-    gives=either(
-        record(
-            {
-                "success": OK,
-                "checkpoint": {
-                    **record(
-                        {
-                            "id": integer(),
-                            "summary": text(),
-                            "next_steps": TEXT_OR_NULL,
-                            "open_files": array(text()),
-                            "timestamp": SECONDS,
-                        }
-                    ),
-                    "type": ["object", "null"],
-                },
-            },
-            optional={
-                "message": text(),
-                "open_steps": array(text(), description="The next steps that are not done yet, one by one"),
-                "decisions": {**RESULTS, "description": "Decisions made around the checkpoint or since"},
-                "left_out": LEFT_OUT,
-            },
-        ),
-        ERROR,
-    ),
+    {
+        "checkpoint": {
+            **record(
+                {
+                    "id": integer(),
+                    "summary": text(),
+                    "next_steps": TEXT_OR_NULL,
+                    "open_files": array(text()),
+                    "timestamp": SECONDS,
+                }
+            ),
+            "type": ["object", "null"],
+        },
+    },
+    optional={
+        "message": text(),
+        "open_steps": array(text(), description="The next steps that are not done yet, one by one"),
+        "decisions": {**RESULTS, "description": "Decisions made around the checkpoint or since"},
+        "left_out": LEFT_OUT,
+    },
 )
-def load_checkpoint(engine: Engine, _args: Body) -> Body:
+def load_checkpoint(engine: Engine) -> Body:
     """Load the latest checkpoint to resume a previous session. Use at session start."""
     resumed = engine.decisions.resume()
     if resumed is None:
         return {
-            "success": True,
             "checkpoint": None,
             "message": "No checkpoint has been saved yet. "
             f'Call {served_name("save")} with type "checkpoint" to leave one.',
         }
     memory = resumed.checkpoint
     return {
-        "success": True,
         "checkpoint": {"id": number_of(memory), **left_off(memory), "timestamp": seconds(memory.created_at)},
         "open_steps": list(resumed.steps),
         "decisions": [show_result(row) for row in resumed.decisions],
@@ -294,26 +270,20 @@ def load_checkpoint(engine: Engine, _args: Body) -> Body:
 # --- the names of before version 1.2: callable, listed with --extras -------------------------------------------------
 
 
-@extras.writes(
-    "Save a decision",
-    takes=record(
-        {"topic": TOPIC, "decision": DECISION, "reasoning": REASONING},
-        optional={"confidence": CONFIDENCE, "also": PHRASES},
-    ),
-    gives=SAVED,
-)
-def save_decision(engine: Engine, args: Body) -> Body:
+@extras.writes("Save a decision", SAVED, optional=BESIDES)
+def save_decision(
+    engine: Engine,
+    *,
+    topic: Topic,
+    decision: Decision,
+    reasoning: Reasoning,
+    confidence: Confidence = 0.5,
+    also: Phrases = (),
+) -> Body:
     """Save a decision. The same as `save` with type 'decision'."""
-    saved = engine.decisions.save(
-        args["topic"],
-        args["decision"],
-        reasoning=args["reasoning"],
-        confidence=float(args.get("confidence", 0.5)),
-        also=phrases_in(args),
-    )
+    saved = engine.decisions.save(topic, decision, reasoning=reasoning, confidence=float(confidence), also=also)
     name = saved.memory.name
     body: Body = {
-        "success": True,
         "id": name,
         "type": "decision",
         "message": f"Decision saved: {saved.memory.topic}",
@@ -346,82 +316,56 @@ def save_decision(engine: Engine, args: Body) -> Body:
     return body
 
 
-@extras.writes(
-    "Save a checkpoint",
-    takes=record({"summary": SUMMARY}, optional={"next_steps": NEXT_STEPS, "open_files": OPEN_FILES, "also": PHRASES}),
-    gives=SAVED,
-)
-def save_checkpoint(engine: Engine, args: Body) -> Body:
+@extras.writes("Save a checkpoint", SAVED, optional=BESIDES)
+def save_checkpoint(
+    engine: Engine, summary: Summary, next_steps: NextSteps = None, open_files: OpenFiles = (), also: Phrases = ()
+) -> Body:
     """Save a checkpoint. The same as `save` with type 'checkpoint'."""
-    saved = engine.decisions.checkpoint(
-        args["summary"],
-        next_steps=args.get("next_steps"),
-        open_files=args.get("open_files", ()),
-        also=phrases_in(args),
-    )
-    return {
-        "success": True,
-        "id": saved.memory.name,
-        "type": "checkpoint",
-        "message": "Checkpoint saved",
-        **present(degraded=saved.degraded),
-    }
+    saved = engine.decisions.checkpoint(summary, next_steps=next_steps, open_files=open_files, also=also)
+    told = {"id": saved.memory.name, "type": "checkpoint", "message": "Checkpoint saved"}
+    return told | present(degraded=saved.degraded)
 
 
-@extras.reads(
-    "Recall a topic's decisions",
-    takes=record({"topic": text(minLength=1)}, optional={"limit": LIMIT, "also": WORDINGS}),
-    gives=FOUND,
-)
-def recall_decision(engine: Engine, args: Body) -> Body:
+@extras.reads("Recall a topic's decisions", FOUND, optional=LARGE)
+def recall_decision(
+    engine: Engine, topic: Annotated[str, {"minLength": 1}], limit: Limit = 10, also: Wordings = ()
+) -> Body:
     """Recall what was decided on a topic. The same as `search` with the topic as its query."""
-    return search(engine, {**args, "query": args["topic"], "type": "decision"})
+    return search(engine, topic, "decision", limit, also)
 
 
-@extras.reads(
-    "Find decisions for a question",
-    takes=record({"question": text(minLength=1)}, optional={"limit": LIMIT, "also": WORDINGS}),
-    gives=FOUND,
-)
-def suggest_decision(engine: Engine, args: Body) -> Body:
+@extras.reads("Find decisions for a question", FOUND, optional=LARGE)
+def suggest_decision(
+    engine: Engine, question: Annotated[str, {"minLength": 1}], limit: Limit = 10, also: Wordings = ()
+) -> Body:
     """Find earlier decisions that are relevant to a question. The same as `search` with the question as its query."""
-    return search(engine, {**args, "query": args["question"], "type": "decision"})
+    return search(engine, question, "decision", limit, also)
 
 
-@extras.reads("List recent decisions", takes=object_schema({"limit": LIMIT}), gives=FOUND)
-def list_decisions(engine: Engine, args: Body) -> Body:
+@extras.reads("List recent decisions", FOUND, optional=LARGE)
+def list_decisions(engine: Engine, limit: Limit = 10) -> Body:
     """List the newest decisions. The same as `search` without a query."""
-    return search(engine, {"limit": args.get("limit", 10), "type": "decision"})
+    return search(engine, type="decision", limit=limit)
 
 
-@extras.writes(
-    "Update a decision's outcome",
-    of_one_version=True,
-    idempotent=True,
-    takes=mama.operations["update"].takes,
-    gives=UPDATED,
-)
-def update_outcome(engine: Engine, args: Body) -> Body:
+@extras.writes("Update a decision's outcome", **UPDATE)
+def update_outcome(engine: Engine, id: DecisionId, outcome: Outcome, reason: OutcomeReason = "") -> Body:
     """Record a decision's outcome. The same as `update`."""
-    return update(engine, args)
+    return update(engine, id, outcome, reason)
 
 
 # --- translation -----------------------------------------------------------------------------------------------------
 
 
-def fields_of_type(args: Body, fields: tuple[str, ...], *, needed: tuple[str, ...], foreign: tuple[str, ...]) -> Body:
-    """The fields of one type.
-
-    :raises InvalidInput: naming the missing ones, or those that belong to the other type
-    """
-    missing = [name for name in needed if is_blank(str(args.get(name, "")))]
+def check_fields(type: str, fields: Body, *, needed: Iterable[str], foreign: Body) -> None:
+    """:raises InvalidInput: naming the fields that a type needs, or those that belong to the other type"""
+    missing = [name for name in needed if is_blank(fields[name])]
     if missing:
-        raise InvalidInput(f"A {args['type']} needs {' and '.join(missing)}.", field=missing[0])
-    if wrong := [name for name in foreign if args.get(name)]:
+        raise InvalidInput(f"A {type} needs {' and '.join(missing)}.", field=missing[0])
+    if wrong := [name for name, value in foreign.items() if value]:
         raise InvalidInput(
-            f"A {args['type']} has no {' or '.join(wrong)}.", hint=f"It takes {', '.join(fields)}.", field=wrong[0]
+            f"A {type} has no {' or '.join(wrong)}.", hint=f"It takes {', '.join(fields)}.", field=wrong[0]
         )
-    return {name: value for name, value in args.items() if name in (*fields, "confidence", "also")}
 
 
 def show_result(row: Row) -> Body:

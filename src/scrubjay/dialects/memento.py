@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from scrubjay import errors
 from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
     NOTICES,
-    PHRASES,
-    WORDINGS,
     Body,
     Dialect,
+    Schema,
     array,
     either,
     flag,
-    integer,
     number,
-    object_schema,
-    phrases_in,
     present,
     record,
     served_name,
     text,
 )
+from scrubjay.dialects.rows import Phrases, Tools, Wordings
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.values.memory import MAX_CONTENT, Memory, NewMemory, Source
 from scrubjay.values.search import Filter, Query
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
 
 INSTRUCTIONS = """\
 This server is your long-term memory. It keeps facts between conversations and finds them by meaning.
@@ -137,62 +132,50 @@ FAILED = record({"error": ERROR})
 MEMORIES = array(MEMORY)
 SUCCESS = flag("Whether the operation succeeded")
 MESSAGE = text("Confirmation or error message")
+SOURCE = {
+    "enum": ["explicit", "extracted"],
+    "default": "extracted",
+    "description": "Whether user explicitly asked to remember (explicit) or extracted from conversation (extracted).",
+}
 
 
-STORE = record(
-    {
-        "content": text(
-            "The fact or information to remember. Should be a clear, standalone statement.",
-            minLength=1,
-            maxLength=MAX_CONTENT,
-        )
-    },
-    optional={
-        "confidence": number(
-            "Confidence score from 0-1. Default 1.0 for explicit facts.", minimum=0, maximum=1, default=1.0
-        ),
-        "source": text(
-            "Whether user explicitly asked to remember (explicit) or extracted from conversation (extracted).",
-            enum=["explicit", "extracted"],
-            default="extracted",
-        ),
-        "also": PHRASES,
-    },
-)
-STORE_IN_BOTH_SPELLINGS = {**STORE, "properties": {**STORE["properties"], "source": text(enum=list(SOURCES))}}
+def gives(properties: Schema, optional: Schema) -> Schema:
+    return either(record(properties, optional=optional), FAILED)
 
 
-@memento.writes(
+tools = Tools(memento, gives)
+
+
+@tools.writes(
     "Store a memory",
-    takes=STORE,
-    accepts=STORE_IN_BOTH_SPELLINGS,
-    gives=either(
-        record(
-            {
-                "created": {**MEMORY, "description": "The newly created memory with id, content, confidence, etc."},
-                "similar": array(SIMILAR, description="Array of similar existing memories that might be outdated"),
-                "action_required": {
-                    "type": ["string", "null"],
-                    "description": "Specific action to take if conflicts found, e.g., "
-                    "'Call supersede_memory(old_id, new_id)'",
-                },
-            },
-            optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
-        ),
-        FAILED,
-    ),
+    {
+        "created": {**MEMORY, "description": "The newly created memory with id, content, confidence, etc."},
+        "similar": array(SIMILAR, description="Array of similar existing memories that might be outdated"),
+        "action_required": {
+            "type": ["string", "null"],
+            "description": "Specific action to take if conflicts found, e.g., 'Call supersede_memory(old_id, new_id)'",
+        },
+    },
+    optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
+    accepts={"source": text(enum=list(SOURCES))},
 )
-def store_memory(engine: Engine, args: Body) -> Body:
+def store_memory(
+    engine: Engine,
+    content: Annotated[
+        str,
+        {"minLength": 1, "maxLength": MAX_CONTENT},
+        "The fact or information to remember. Should be a clear, standalone statement.",
+    ],
+    confidence: Annotated[
+        float, {"minimum": 0, "maximum": 1}, "Confidence score from 0-1. Default 1.0 for explicit facts."
+    ] = 1.0,
+    source: Annotated[str, SOURCE] = "extracted",
+    also: Phrases = (),
+) -> Body:
     """Store a new memory. Always succeeds. Returns similar memories that might be outdated. ALWAYS check the response
     for supersede suggestions."""
-    stored = engine.store(
-        NewMemory(
-            content=args["content"],
-            confidence=float(args.get("confidence", 1.0)),
-            source=SOURCES[args.get("source", "extracted")],
-            also=phrases_in(args),
-        )
-    )
+    new = NewMemory(content=content, confidence=float(confidence), source=SOURCES[source], also=also)
+    stored = engine.store(new)
     action = next(
         (
             f'Call {served_name("supersede_memory")}("{old.id}", "{stored.memory.id}") '
@@ -212,68 +195,53 @@ def store_memory(engine: Engine, args: Body) -> Body:
     }
 
 
-@memento.writes(
+@tools.writes(
     "Mark a memory as outdated",
-    of_one_version=True,
-    destructive=True,
-    idempotent=True,
-    takes=record(
-        {
-            "old_memory_id": text("ID of the outdated memory", minLength=1),
-            "new_memory_id": text("ID of the new memory that replaces it", minLength=1),
-        }
-    ),
-    gives=either(
+    either(
         record({"success": {**SUCCESS, "const": True}, "message": MESSAGE}),
         record({"success": {**SUCCESS, "const": False}, "message": MESSAGE, "error": ERROR}),
     ),
+    of_one_version=True,
+    destructive=True,
+    idempotent=True,
 )
-def supersede_memory(engine: Engine, args: Body) -> Body:
+def supersede_memory(
+    engine: Engine,
+    old_memory_id: Annotated[str, {"minLength": 1}, "ID of the outdated memory"],
+    new_memory_id: Annotated[str, {"minLength": 1}, "ID of the new memory that replaces it"],
+) -> Body:
     """Mark an old memory as outdated when replaced by newer information. Call this when store_memory suggests it."""
-    old, new = args["old_memory_id"], args["new_memory_id"]
-    engine.supersede(old=old, new=new)
-    return {"success": True, "message": f"Memory {old} marked as superseded by {new}"}
+    engine.supersede(old=old_memory_id, new=new_memory_id)
+    return {"success": True, "message": f"Memory {old_memory_id} marked as superseded by {new_memory_id}"}
 
 
-@memento.reads(
+@tools.reads(
     "Search memories",
-    takes=record(
-        {"query": text("Natural language search query", minLength=1)},
-        optional={
-            "limit": integer("Maximum number of results to return", minimum=1, maximum=20, default=5),
-            "also": WORDINGS,
-        },
-    ),
-    gives=either(
-        record(
-            {"memories": {**MEMORIES, "description": "Array of relevant memories, excluding superseded ones"}},
-            optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
-        ),
-        FAILED,
-    ),
+    {"memories": {**MEMORIES, "description": "Array of relevant memories, excluding superseded ones"}},
+    optional={"degraded": DEGRADED, "notices": NOTICES, "left_out": LEFT_OUT},
 )
-def search_memories(engine: Engine, args: Body) -> Body:
+def search_memories(
+    engine: Engine,
+    query: Annotated[str, {"minLength": 1}, "Natural language search query"],
+    limit: Annotated[int, {"minimum": 1, "maximum": 20}, "Maximum number of results to return"] = 5,
+    also: Wordings = (),
+) -> Body:
     """Search for relevant memories based on a query. Automatically filters out superseded memories."""
-    hits = engine.search(Query(text=args["query"], also=phrases_in(args), limit=int(args.get("limit", 5))))
+    hits = engine.search(Query(text=query, also=also, limit=limit))
     memories = [{**show_memory(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
     return {"memories": memories, **present(degraded=hits.degraded)}
 
 
-@memento.reads(
+@tools.reads(
     "List recent memories",
-    takes=object_schema({"limit": integer("Number of recent memories to return", minimum=1, maximum=50, default=10)}),
-    gives=either(
-        record(
-            {"memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"}},
-            optional={"left_out": LEFT_OUT},
-        ),
-        FAILED,
-    ),
+    {"memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"}},
+    optional={"left_out": LEFT_OUT},
 )
-def list_recent_memories(engine: Engine, args: Body) -> Body:
+def list_recent_memories(
+    engine: Engine, limit: Annotated[int, {"minimum": 1, "maximum": 50}, "Number of recent memories to return"] = 10
+) -> Body:
     """Get the most recently created memories. Useful for reviewing what was just stored."""
-    page = engine.list(Filter(), limit=int(args.get("limit", 10)))
-    return {"memories": [show_memory(memory) for memory in page]}
+    return {"memories": [show_memory(memory) for memory in engine.list(Filter(), limit=limit)]}
 
 
 def show_memory(memory: Memory) -> Body:

@@ -13,7 +13,6 @@ from scrubjay.dialects.base import (
     LEFT_OUT,
     NOTICES,
     PHRASES,
-    WORDINGS,
     Body,
     Dialect,
     Schema,
@@ -28,7 +27,7 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
-from scrubjay.dialects.rows import Rows
+from scrubjay.dialects.rows import Rows, Wordings
 from scrubjay.dialects.schemas import shape
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
@@ -214,11 +213,11 @@ def search(
     top_k: Fifty = 5,
     conversation_id: Annotated[str | None, CONVERSATION_ID] = None,
     workspace_id: WorkspaceId = None,
-    also: Annotated[tuple[str, ...] | None, WORDINGS] = None,
+    also: Wordings = (),
 ) -> Any:
     """Search memories using semantic similarity."""
     where = {"conversation": conversation_id, "workspace": workspace_id}
-    hits = engine.conversations.search(query, also=also or (), limit=top_k, **where)
+    hits = engine.conversations.search(query, also=also, limit=top_k, **where)
     results = [
         {
             "id": written_id(hit.memory),

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from scrubjay.dialects.base import (
     NOTICES,
     PHRASES,
-    WORDINGS,
     Body,
     Route,
     Schema,
@@ -37,6 +36,7 @@ from scrubjay.dialects.chimera.memories import (
     spelt,
     writes,
 )
+from scrubjay.dialects.rows import Wordings
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
 from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source
@@ -108,13 +108,13 @@ def list_workspace_memories(
     *,
     workspace_id: Id,
     search: Annotated[str | None, TEXT, "Only matching memories, best first"] = None,
-    also: Annotated[tuple[str, ...] | None, WORDINGS] = None,
+    also: Wordings = (),
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> Any:
     """List a workspace's memories, newest first, or search among them."""
     part = {"limit": limit, "offset": offset}
-    page = engine.workspaces.memories(workspace_id, search=search, also=also or (), **part)
+    page = engine.workspaces.memories(workspace_id, search=search, also=also, **part)
     return {"memories": [show_memory(memory) for memory in page], "total": page.total, **part}
 
 

@@ -14,6 +14,7 @@ from scrubjay.dialects import base
 from scrubjay.dialects.base import Body, Schema, array, object_schema, present, text
 from scrubjay.dialects.native import rows
 from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
+from scrubjay.dialects.rows import Wordings
 from scrubjay.dialects.schemas import fields_of, fill_value, shape, to_json
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.engine import Engine
@@ -121,13 +122,13 @@ def search(
     engine: Engine,
     *,
     query: Text,
-    also: Annotated[tuple[str, ...] | None, base.WORDINGS] = None,
+    also: Wordings = (),
     limit: Annotated[int, {"minimum": 1, "maximum": 1000, "default": 20}] = 10,
     offset: Offset = 0,
     filter: Filter,
 ) -> Any:
     """Find memories by words and by meaning, best first, each with the reasons why it was found."""
-    asked = Query(text=query, also=also or (), limit=limit, offset=offset, filter=filter, explain=True)
+    asked = Query(text=query, also=also, limit=limit, offset=offset, filter=filter, explain=True)
     hits = engine.search(asked)
     doubts = engine.conflicts.doubts([hit.memory for hit in hits])
     few = 10 if hits.verdict is Verdict.WEAK else 3  # a person sees at a glance what a model would have to read
