@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from scrubjay.dialects.base import Dialect, Pieces, Route, Stream, object_schema
-from scrubjay.dialects.system.memories import CODES
+from scrubjay.dialects.system.definitions import CODES
 from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.errors import Error, NotFound
 from scrubjay.servers.http.app import build_app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.dialects.system.memories import code_of
+from scrubjay.dialects.system.definitions import code_of
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.errors import every_kind
 from scrubjay.servers.http.app import build_app

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, present, record, text
-from scrubjay.dialects.system.memories import (
+from scrubjay.dialects.system.definitions import (
     COUNT,
     ID,
     NUMBER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import Body, array, flag, object_schema, text
-from scrubjay.dialects.system.memories import (
+from scrubjay.dialects.system.definitions import (
     CATEGORY,
     COUNT,
     ID,
