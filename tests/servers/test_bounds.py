@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.servers.reply_size import bound_body
+from scrubjay.servers.calls import bound_body
 
 
 def size(body):

@@ -15,7 +15,7 @@ import pytest
 from scrubjay.dialects.table import DIALECTS, find
 from scrubjay.errors import InvalidInput
 from scrubjay.servers.mcp.server import run_streams
-from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS, MODERN_VERSIONS, VERSION_KEY, Answers
+from scrubjay.servers.stdio.front import HANDSHAKE_VERSIONS, MODERN_VERSIONS, VERSION_KEY, Answers
 from scrubjay.servers.stdio.manifest import main, sheet_of, stale, write_manifest
 from scrubjay.servers.stdio.profile import MANIFESTS, compose, shipped_dialects, shipped_sheet
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE

@@ -427,7 +427,7 @@ def scalar(kind: str, description: str = "", **more: Any) -> Schema:
 text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "integer", "number", "boolean"))
 
 
-# Goes with a list that was cut because the reply would have been too large: by servers/reply_size.py, or earlier, where
+# Goes with a list that was cut because the reply would have been too large: by servers/calls.py, or earlier, where
 # a reply counts its items or has a cursor.
 LEFT_OUT: Schema = {"type": "integer", "minimum": 1, "description": "How many items were left out of a large reply"}
 NOTICES = array(text(), description="What was not done in time, and what came of it since; it quotes stored data.")

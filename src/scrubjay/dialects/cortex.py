@@ -31,7 +31,7 @@ from scrubjay.dialects.base import (
     served_name,
     text,
 )
-from scrubjay.dialects.rows import Phrases, Tools
+from scrubjay.dialects.schemas import Phrases, Tools
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.files.document import written_by
 from scrubjay.engine.files.paths import Placed

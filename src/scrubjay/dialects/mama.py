@@ -23,7 +23,7 @@ from scrubjay.dialects.base import (
     served_name,
     text,
 )
-from scrubjay.dialects.rows import Phrases, Tools, Wordings
+from scrubjay.dialects.schemas import Phrases, Tools, Wordings
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.store.names import number_of
 from scrubjay.errors import Error, InvalidInput

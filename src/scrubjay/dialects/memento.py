@@ -21,7 +21,7 @@ from scrubjay.dialects.base import (
     served_name,
     text,
 )
-from scrubjay.dialects.rows import Phrases, Tools, Wordings
+from scrubjay.dialects.schemas import Phrases, Tools, Wordings
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.values.memory import MAX_CONTENT, Memory, NewMemory, Source

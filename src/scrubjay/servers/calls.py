@@ -1,4 +1,5 @@
-"""One call of one operation, in a worker thread, whichever protocol brought it: MCP and REST meet here.
+"""One call of one operation, in a worker thread, whichever protocol brought it: MCP and REST meet here. And how large
+its answer may be: fewer items, best first, rather than a megabyte that no model can read; and how deep.
 
     Service.answer ──> a thread ──> rate ──> Dialect.call ──> engine ──> shape
 
@@ -8,10 +9,11 @@ gets the number.
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
@@ -19,6 +21,7 @@ from typing import Any, TypeVar
 from scrubjay.dialects.base import Body, Dialect, Pieces, Reply, Stream, name_request
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, Internal, InvalidInput, RateLimited, TimedOut
+from scrubjay.lazy import orjson
 from scrubjay.servers.stdio.profile import served_name, without_also
 from scrubjay.servers.workers import Workers
 from scrubjay.values import plain_json
@@ -37,6 +40,9 @@ Shaped = TypeVar("Shaped")
 Shape = Callable[[Reply, "Rate | None"], Shaped]  # a reply as the protocol sends it, and its caller's rate
 
 MAX_CLIENT_NAME = 100
+MAX_BYTES = 1_000_000  # of the body as JSON
+MAX_LEVELS = 200  # of nesting that stay where an answer is nested too deeply …
+ENVELOPE = 20  # … for the protocol's library: it writes 255 levels, some of them its own
 KEY = "scrubjay/idempotency-key"  # in the _meta of an MCP call: do this write only once
 NOTICES = "scrubjay/notices"  # in the _meta of a reply: what was not done in time, and what came of it since
 IF_VERSION = "scrubjay/if-version"  # make this change only to that version
@@ -161,6 +167,78 @@ def _last(stream: Stream) -> Body:
         if piece is not None:
             last = piece
     return last["data"] if stream.kind is Pieces.EVENTS and last else last
+
+
+# --- how large an answer may be ---------------------------------------------------------------------------------------
+
+
+def bound_body(body: Body, *, max_bytes: int = MAX_BYTES) -> Body:
+    """The body, if it is small enough; otherwise with its largest list cut at the end, and how many items were cut.
+
+    At least one item stays, and no item is ever altered: a body may remain too large rather than become wrong.
+    """
+    total = size(body)
+    path = max(lists(body), key=lambda found: size(at(body, found)), default=None) if total > max_bytes else None
+    if path is None:
+        return body
+    items = at(body, path)
+    dropped = 0
+    for kept in range(len(items) - 1, 0, -1):
+        total -= size(items[kept]) + len(",")
+        dropped += 1
+        if total + len(f',"left_out":{dropped}') <= max_bytes:
+            break
+    return {**replace_list(body, path, items[: len(items) - dropped]), "left_out": dropped} if dropped else body
+
+
+def shallow(body: Body) -> Body:
+    """The body; what is nested too deeply for the protocol's library is included as JSON text.
+
+    Callers can no longer store such values, but older stores may have them.
+    """
+    enveloped: Any = body
+    for _ in range(ENVELOPE):
+        enveloped = [enveloped]
+    try:  # its limit is the library's, and checking level by level would cost as much as writing the answer
+        orjson.dumps(enveloped, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # or a number beyond 64 bits, which the library writes
+        return {name: _shallow(value, MAX_LEVELS) for name, value in body.items()}
+    return body
+
+
+def _shallow(value: Any, levels: int) -> Any:
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if not levels:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return {name: _shallow(inner, levels - 1) for name, inner in value.items()}
+    return [_shallow(inner, levels - 1) for inner in value]
+
+
+def size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def lists(body: Body, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Where lists are in a body; those inside items belong to their items."""
+    for name, value in body.items():
+        if isinstance(value, list):
+            yield (*path, name)
+        elif isinstance(value, dict):
+            yield from lists(value, (*path, name))
+
+
+def at(body: Body, path: tuple[str, ...]) -> Any:
+    value: Any = body
+    for name in path:
+        value = value[name]
+    return value
+
+
+def replace_list(body: Body, path: tuple[str, ...], items: list[Any]) -> Body:
+    first, *rest = path
+    return {**body, first: replace_list(body[first], tuple(rest), items) if rest else items}
 
 
 # --- tools of MCP, with its library and without ----------------------------------------------------------------------

@@ -27,8 +27,7 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
-from scrubjay.dialects.rows import Rows, Wordings
-from scrubjay.dialects.schemas import shape
+from scrubjay.dialects.schemas import Rows, Wordings, shape
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput

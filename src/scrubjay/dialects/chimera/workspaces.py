@@ -36,7 +36,7 @@ from scrubjay.dialects.chimera.memories import (
     spelt,
     writes,
 )
-from scrubjay.dialects.rows import Wordings
+from scrubjay.dialects.schemas import Wordings
 from scrubjay.engine.conversations.workspaces import id_of
 from scrubjay.engine.engine import Engine
 from scrubjay.values.memory import MAX_CONTENT, NewMemory, Source

@@ -14,8 +14,7 @@ from scrubjay.dialects import base
 from scrubjay.dialects.base import Body, Schema, array, object_schema, present, text
 from scrubjay.dialects.native import rows
 from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
-from scrubjay.dialects.rows import Wordings
-from scrubjay.dialects.schemas import fields_of, fill_value, shape, to_json
+from scrubjay.dialects.schemas import Wordings, fields_of, fill_value, shape, to_json
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.bulk import CHANGEABLE, BulkDone

@@ -22,8 +22,7 @@ from scrubjay.dialects.base import (
     record,
     text,
 )
-from scrubjay.dialects.rows import Rows, is_schema
-from scrubjay.dialects.schemas import shape, to_json
+from scrubjay.dialects.schemas import Rows, is_schema, shape, to_json
 from scrubjay.errors import Error
 
 OWNER, LOCAL = Reach.OWNER, Reach.LOCAL

@@ -54,18 +54,19 @@ from scrubjay.servers.calls import (
     Call,
     Served,
     Service,
+    bound_body,
     client_called,
     meta_number,
     meta_text,
     served_tools,
+    shallow,
     without_stream,
 )
 from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.mcp.prompts import prompt_handlers
 from scrubjay.servers.mcp.resources import resource_handlers
 from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_model, reporter
-from scrubjay.servers.reply_size import bound_body, shallow
-from scrubjay.servers.stdio.answers import FRESH_MS
+from scrubjay.servers.stdio.front import FRESH_MS
 from scrubjay.servers.stdio.manifest import sheet_of
 from scrubjay.servers.stdio.profile import compose
 from scrubjay.servers.workers import Turns, Workers

@@ -34,17 +34,17 @@ from scrubjay.servers.calls import (
     Call,
     Served,
     Service,
+    bound_body,
     client_called,
     fault,
     meta_number,
     meta_text,
     served_tools,
+    shallow,
     without_stream,
 )
-from scrubjay.servers.reply_size import bound_body, shallow
-from scrubjay.servers.stdio.answers import HANDSHAKE_VERSIONS
 from scrubjay.servers.stdio.frames import encode
-from scrubjay.servers.stdio.front import REPLAYED
+from scrubjay.servers.stdio.front import HANDSHAKE_VERSIONS, REPLAYED
 from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.callers import LOCAL_USER, Provenance
 
