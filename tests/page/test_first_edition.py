@@ -20,6 +20,8 @@ from scrubjay.values.search import Query
 from tests.conflict import open_conflict
 from tests.page.test_looks import VIEWS
 
+pytestmark = pytest.mark.browser
+
 
 def tile(page, name):
     return int(page.locator(".tiles .card", has_text=name).locator("b").inner_text().replace(",", ""))
@@ -395,35 +397,44 @@ def test_sending_says_why_nobody_answers_and_the_list_knows_of_it(site, look):
     )
 
 
-@pytest.mark.parametrize(
-    "where", ["search", "conflicts", "decisions", "conversations", "health", "access", "memories", "graph"]
-)
-def test_a_view_comes_back_by_itself_when_its_server_does(serve, look, where):
+SHOWN_WITH_ONE_MEMORY = {
+    "search": "nine tons",
+    "conflicts": "No open conflicts.",
+    "decisions": "No decisions yet.",
+    "conversations": "No conversations yet.",
+    "health": "Health score",
+    "access": "You are local",
+    "memories": "nine tons",
+    "graph": "No linked memories.",
+}
+
+
+def test_every_view_comes_back_by_itself_when_its_server_does(serve, look):
     site = serve()
     with site.engine() as jay:
         memory = jay.store("The crane lifts nine tons").memory
-    looking = look(site)
-    page = looking.settled("#/new")  # another view, so that this one has to be loaded
-    page.get_by_role("textbox", name="What to remember").fill("Do not lose me")
+    pages = {}
+    for where in SHOWN_WITH_ONE_MEMORY:
+        pages[where] = look(site).settled("#/new")  # another view, so that this one has to be loaded
+        pages[where].get_by_role("textbox", name="What to remember").fill("Do not lose me")
     site.server.process.kill()
-    expect(page.get_by_text("No connection to the server.")).to_be_visible()
-    id = f"/{memory.id}" if where in ("memories", "graph") else ""
-    page.evaluate(f"location.hash = '#/{where}{id}'")
-    if where != "search":
-        expect(page.get_by_text("could not be loaded")).to_be_visible()
+    for where, page in pages.items():
+        expect(page.get_by_text("No connection to the server.")).to_be_visible()
+        id = f"/{memory.id}" if where in ("memories", "graph") else ""
+        page.evaluate(f"location.hash = '#/{where}{id}'")
+        if where != "search":
+            expect(page.get_by_text("could not be loaded")).to_be_visible()
     site.server.stop()
     site.server.start()
 
-    expect(page.get_by_text("No connection to the server.")).to_be_hidden()
-    title = {"memories": memory.content, "graph": "Neighbourhood"}.get(where, where.capitalize())
-    expect(page.get_by_role("heading", level=1)).to_have_text(title)
-    expect(page.get_by_text("could not be loaded")).to_have_count(0)
-    shown = {"search": "nine tons", "conflicts": "No open conflicts.", "decisions": "No decisions yet."}
-    shown |= {"conversations": "No conversations yet.", "health": "Health score", "access": "You are local"}
-    shown |= {"memories": "nine tons", "graph": "No linked memories."}
-    expect(page.get_by_text(shown[where]).first).to_be_visible()
-    page.evaluate("location.hash = '#/new'")
-    expect(page.get_by_role("textbox", name="What to remember")).to_have_value("Do not lose me")
+    for where, page in pages.items():
+        expect(page.get_by_text("No connection to the server.")).to_be_hidden()
+        title = {"memories": memory.content, "graph": "Neighbourhood"}.get(where, where.capitalize())
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        expect(page.get_by_text("could not be loaded")).to_have_count(0)
+        expect(page.get_by_text(SHOWN_WITH_ONE_MEMORY[where]).first).to_be_visible()
+        page.evaluate("location.hash = '#/new'")
+        expect(page.get_by_role("textbox", name="What to remember")).to_have_value("Do not lose me")
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------

@@ -18,17 +18,26 @@ from tests.conflict import open_conflict
 pytestmark = pytest.mark.browser
 
 
-def test_a_conflict_is_settled(site, look):
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("The newer one replaces it", ["The crane is yellow"]),
+        ("Both are true", ["The crane is yellow", "The crane lifts nine tons"]),
+        ("Merge", ["The crane lifts nine tons\n\nThe crane is yellow"]),
+    ],
+    ids=["the newer replaces it", "both are true", "they are merged"],
+)
+def test_a_conflict_is_settled(site, look, answer, left):
     with site.engine() as jay:
-        older, newer = jay.store("User lives in Seattle").memory, jay.store("User moved to Austin").memory
+        older, newer = jay.store("The crane lifts nine tons").memory, jay.store("The crane is yellow").memory
         open_conflict(jay, newer, older)
     page = look(site).go("#/conflicts")
     expect(page.locator(".pair")).to_have_count(1)
-    page.get_by_role("button", name="The newer one replaces it").click()
+    page.get_by_role("button", name=answer).click()
 
     expect(page.get_by_text("No open conflicts.")).to_be_visible()
     with site.engine() as jay:
-        assert jay.get(older.id).superseded_by == newer.id
+        assert [memory.content for memory in jay.list()] == left
 
 
 def test_a_suggestion_is_remembered_and_another_dropped(serve, look, tmp_path):
@@ -45,32 +54,6 @@ def test_a_suggestion_is_remembered_and_another_dropped(serve, look, tmp_path):
     assert kept.all() == []
     with site.engine() as jay:
         assert [memory.text for memory in jay.list().memories] == ["Always use tabs."]
-
-
-def test_both_sides_of_a_conflict_may_stay(site, look):
-    with site.engine() as jay:
-        older, newer = jay.store("User likes tea").memory, jay.store("User likes coffee").memory
-        open_conflict(jay, newer, older)
-    page = look(site).go("#/conflicts")
-    page.get_by_role("button", name="Both are true").click()
-
-    expect(page.get_by_text("No open conflicts.")).to_be_visible()
-    with site.engine() as jay:
-        assert jay.get(older.id).superseded_by is None
-
-
-def test_both_sides_of_a_conflict_become_one(site, look):
-    with site.engine() as jay:
-        older, newer = jay.store("The crane lifts nine tons").memory, jay.store("The crane is yellow").memory
-        open_conflict(jay, newer, older)
-    page = look(site).go("#/conflicts")
-    page.get_by_role("button", name="Merge").click()
-
-    expect(page.get_by_text("No open conflicts.")).to_be_visible()
-    with site.engine() as jay:
-        [merged] = jay.list().memories
-        assert "nine tons" in merged.content
-        assert "yellow" in merged.content
 
 
 def test_what_stores_disagree_about_is_settled_in_the_same_place(site, look, tmp_path):
