@@ -42,7 +42,7 @@ class CommandSession:
         only = True if self.space not in (None, AUTO) and not writes else None
         settings = self.settings(model_pull="never", embedder=None if meaning else "none", only=only)
         settings = replace(settings, space=settings.space or AUTO)
-        # Whoever typed a command waits for its whole answer: these limits are for servers.
+        # A person who typed a command waits for its whole answer: these limits are for servers.
         engine = open_engine(replace(settings, embed_wait=DAY, judge_wait=0.0))
         if known_space:
             try:

@@ -2,7 +2,7 @@
 
 A place is written as `~/…` for the user and relative to the project for the project; `{config}` is the folder where the
 platform's programs keep their settings. Shapes were read in each client's own documentation or seen in its files; the
-tests drive the ones that can be had from a registry.
+tests drive those that a registry offers.
 """
 
 from __future__ import annotations

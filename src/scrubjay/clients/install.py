@@ -161,7 +161,7 @@ def with_server(client: Client, want: WantedParts, text: str) -> str:
     if before is None or before.keys() & TRANSPORT - entry.keys():
         return jsonc.put(text, path, entry)
     for key, value in entry.items():
-        if key != "enabled":  # whoever turned it off did so on purpose
+        if key != "enabled":  # a user who turned it off did so on purpose
             text = jsonc.put(text, (*path, key), value)
     return text
 

@@ -15,7 +15,7 @@ __all__ = ["Embedder", "NotLoaded", "Vector"]
 
 
 class NotLoaded(Exception):
-    """Whoever lent the model is gone: it has to be loaded again, which takes longer than a call waits for a vector."""
+    """The process that lent the model is gone: loading it again takes longer than a call waits for a vector."""
 
 
 class Embedder(ABC):

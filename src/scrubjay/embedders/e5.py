@@ -122,7 +122,7 @@ class _Reader:
         return code, "".join(map(chr, self.take(f"{count}I")))
 
     def entry(self) -> tuple[str, tuple[int, int]]:
-        """A tensor's name, where it lies and how many bytes it has."""
+        """A tensor's name, its place and how many bytes it has."""
         (length,) = self.take("H")
         name, _kind, _count, offset, size = self.take(f"{length}sBIQQ")
         if offset + size > len(self._data):

@@ -1,4 +1,4 @@
-"""One loaded model for all processes of a user and a home: whoever has it loaded lends it to the others.
+"""One loaded model for all processes of a user and a home: the process that has it loaded lends it to the others.
 
     a text ──> the model is loaded here ────────────────────────────> its vector
                another process has it: asked over its socket ───────> its vector
@@ -102,7 +102,7 @@ class Lending:
 
         :raises KeyError: if that model is not loaded here
         :raises TypeError: if there is no text to embed
-        :raises TimeoutError: if others take too long: whoever asked has given up
+        :raises TimeoutError: if others take too long: the caller has given up
         """
         if "text" not in question:
             return self.state()
@@ -164,7 +164,7 @@ class Lending:
 
 
 class Lent(Embedder):
-    """A model that is borrowed from whoever has it loaded; else it is loaded here, and lent."""
+    """A model that is borrowed from the process that has it loaded; else it is loaded here, and lent."""
 
     in_process = True  # a lender is asked for a quarter of a second only
 

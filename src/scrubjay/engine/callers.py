@@ -131,7 +131,7 @@ class Callers:
             return made
 
         kept = self._engine.transact(Credential, write)
-        # The key itself is nowhere in the store, so a request that is sent again cannot be told it again.
+        # The key itself is nowhere in the store, so a request that is sent again cannot get it again.
         shown = key_text(made.id, secret) if secret is not None and kept.id == made.id else None
         return Issued(credential=kept, secret=shown)
 
@@ -283,7 +283,7 @@ class Callers:
         return self._open_session(self._password(user or "", password or ""))
 
     def sign_in_locally(self) -> SignedIn:
-        """A session for whoever reads what the server printed on its own terminal: the local owner."""
+        """A session for the person who reads what the server printed on its own terminal: the local owner."""
         return self._open_session(None)
 
     def sign_out(self, cookie: str) -> None:

@@ -80,11 +80,11 @@ MOST_USED = 10  # memories that one call counts as used
 
 
 class Notices:
-    """What the reply to one call has to say besides its answer; whoever shows replies binds one to the call."""
+    """What the reply to one call has to say besides its answer; the server binds one to each call."""
 
     def __init__(self) -> None:
         self.uncompared: list[str] = []  # memories that there was no time to compare with earlier ones
-        self.due: list[Memory] = []  # memories of this client that were compared after it was told so
+        self.due: list[Memory] = []  # memories of this client, compared since a reply said they were not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Engine:
     parts: Parts
     records: Store
     now: Callable[[], datetime]
-    identity: Caller  # who asks; `caller` also says which spaces are read-only now
+    identity: Caller  # who calls; `caller` also says which spaces are read-only now
     spaces: tuple[str, ...]  # that it works in, the first for writing, and first among those that are read
     only: bool  # whether it reads nothing but these, instead of every space the caller may see
     provenance: Provenance  # where its calls come from
@@ -102,7 +102,7 @@ class Engine:
     expected_version: int | None = None  # of what is changed
     holder: str = ""  # under which this engine holds memories for long work
     progress: Progress = no_progress
-    client_model: Callable[[Prompt], str] | None = None  # the language model of the client who asks
+    client_model: Callable[[Prompt], str] | None = None  # the language model of the client that calls
     notices: Notices | None = None
     with_model: bool = True  # False: whatever it takes in is embedded in the background
     from_files: bool = False  # it takes in what people wrote into files, so none is written for it, or read-only
@@ -146,7 +146,7 @@ class Engine:
 
     @property
     def caller(self) -> Caller:
-        """Who asks, and which spaces are read-only for everyone."""
+        """Who calls, and which spaces are read-only for everyone."""
         registry = self.registry
         sealed = frozenset[str]() if registry is None else registry.read_only()
         return self.identity if sealed == self.identity.sealed else replace(self.identity, sealed=sealed)
@@ -430,7 +430,7 @@ class Engine:
         )
 
     def look_for_owed(self) -> None:
-        """Note for this call's reply which memories were compared after their client was told that they were not."""
+        """Note for this call's reply which memories were compared after an earlier reply said that they were not."""
         if self.notices is not None:
             ids = self.records.history.owed(user=self.identity.user, client=self.provenance.client)
             self.notices.due = list(self.records.get(ids, access.audience_anywhere(self.caller))) if ids else []

@@ -1,7 +1,7 @@
 """The changes of a space as they happen, as far as the caller may see them.
 
 A change of a memory that the caller may not see is passed over. The numbers of events count those too, so a caller from
-outside is told places in the feed instead, which say nothing. What has been erased for good is seen by owners and by
+outside sees places in the feed instead, which reveal nothing. What has been erased for good is seen by owners and by
 whoever did it: for others there is no longer anything that says whether they might have seen it.
 """
 
@@ -32,7 +32,7 @@ class Feed:
         self._records = engine.records
 
     def events(self, *, after: int = 0, limit: int = 100) -> Sequence[Event]:
-        """The changes of the engine's first space behind a number, in order."""
+        """The changes of the engine's first space after a number, in order."""
         if not 1 <= limit <= 1_000:
             raise InvalidInput("limit must be from 1 to 1,000.", field="limit")
         _check_number(after)
@@ -44,7 +44,7 @@ class Feed:
         return shown
 
     def follow(self, *, after: int | None = None) -> Iterator[Event | None]:
-        """The changes behind a number, or from now on; None whenever there is nothing yet."""
+        """The changes after a number, or from now on; None whenever there is nothing yet."""
         if after is None:
             return self._visible_events(self._records.history.last_event(self._engine.spaces[0]))
         _check_number(after)
@@ -57,7 +57,7 @@ class Feed:
     def number_at(self, place: str) -> int:
         """The number of the event there; 0 is the beginning.
 
-        :raises InvalidInput: if this caller was never told of such a place in this space
+        :raises InvalidInput: if no reply to this caller has named this place in this space
         """
         if place == "0":
             return 0

@@ -106,7 +106,7 @@ def _without_their_traces(memory: Memory, found: set[tuple[str, str]]) -> Memory
 
 # --- secrets in whatever is written ----------------------------------------------------------------------------------
 #
-# What they look like is told in `text/secrets.py`; here is where they are looked for. Every text of every value that a
+# `text/secrets.py` says what they look like; this module looks for them. Every text of every value that a
 # transaction is given goes through `without_secrets` before it becomes a row (`guarded`): whoever adds a table or a
 # field has nothing to do for it. What is filled in from a memory's text needs the text without its secrets earlier,
 # and its flag, so `check_trust` looks at a memory when it comes in.

@@ -150,7 +150,7 @@ class HookSession:
 
 
 def shorten_command(command: str) -> str:
-    """A command's program and what it was told to do: what follows may be long, or secret."""
+    """A command's program and its subcommand: what follows may be long, or secret."""
     words = command.strip().split("\n")[0].split()
     while words and (
         words[0] in ("cd", "sudo", "env", "&&") or "=" in words[0] or (len(words) > 1 and words[1] == "&&")

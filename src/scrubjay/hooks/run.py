@@ -41,7 +41,7 @@ Usage: scrubjay hook session-start|prompt|pre-compact|session-end [OPTIONS]
   it was late. Always exits with 0.
 
 Options:
-  --client NAME       Who asks, for the log.
+  --client NAME       The client's name, for the log.
   --space NAME        The current space. Default: auto, the repository's.
   --only              Read that space only, not every space.
   --home FOLDER       Where memories are kept. Default: your data folder.
@@ -142,7 +142,7 @@ def ask_for_answer(hook: Hook) -> str:
 
         hook.gave = suggest(hook, settings, folder)
         return ""
-    if hook.given.get("source") == "resume":  # it was told when the session began
+    if hook.given.get("source") == "resume":  # it got its brief when the session began
         return ""
     text = typed_prompt(hook.given) if hook.moment == "prompt" else ""
     if hook.moment == "prompt" and len(text.split()) < 2:

@@ -2,7 +2,7 @@
 
 Every window and server listens on one, named after its process: `PID.sock`, or `PID.model.sock` while it has an
 embedding model to lend. One line of JSON goes there, one comes back. A socket on which no one listens any more is
-removed by whoever notices.
+removed by the first process that notices.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def stems_as_text(counts: Mapping[str, int]) -> str:
 
 
 def stems_of_text(text: str, length: int) -> Counter[str]:
-    """The stems of a passage of so many words; the first that stands there often makes up for what is not known."""
+    """The stems of a passage of that many words; the most frequent one fills in for those that are not known."""
     counts = Counter({str(stem): int(count) for stem, count in json.loads(text)})
     for stem, count in counts.items():
         if count == OFTEN:
@@ -202,7 +202,7 @@ class Copyable(ABC):
 
     @abstractmethod
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[tuple[list[Any], Row]]:
-        """Every row behind a position, with its own position, in a fixed order."""
+        """Every row after a position, with its own position, in a fixed order."""
 
     @abstractmethod
     def take_in(self, table: Table, rows: Sequence[Row], progress: str) -> None:
@@ -215,7 +215,7 @@ class Copyable(ABC):
         """Wait until all that was taken in is written."""
 
     def expect(self, vector: bytes) -> None:
-        """Be told one of the other side's vectors, before all rows."""
+        """Learn one of the other side's vectors, before any row is written."""
         del vector  # of use to who counts the bytes of rows before they come
 
     def progress(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Who asks, with which rights, and which memories these let a call touch."""
+"""Who calls, with which rights, and which memories these let a call touch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks. Comes from the credential, or is the local owner; never from a request's body."""
+    """Who calls. It comes from the credential, or is the local owner; never from a request's body."""
 
     user: str = LOCAL_USER
     role: Role = Role.OWNER

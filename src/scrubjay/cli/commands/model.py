@@ -156,7 +156,7 @@ def check(ctx: click.Context) -> None:
 def status(session: CommandSession) -> None:
     """List the processes that have a model loaded and lend it to your others.
 
-    Whoever first needs a model loads it and lends it; none is started for that. Askers and texts are those of the last
+    The first process that needs a model loads and lends it; none is started for that. Askers and texts are of the last
     minute.
     """
     settings = session.settings()

@@ -157,7 +157,7 @@ class Listing:
         self.left_out = len(memories) - len(self.texts)
 
     def reply(self, opening: str, body: Body, *, more: str) -> Reply:
-        """The text with its length told, and the body with the same figures."""
+        """The text with its length in it, and the body with the same figures."""
         left = f"\n{self.left_out} more left out: {more}" if self.left_out else ""
         listed = "\n".join(self.lines)
         tokens = tokens_in(f"{opening}\n{listed}{left}") + tokens_in(self._size(self.budget))
@@ -283,7 +283,7 @@ def remember_reply(stored: Sequence[Stored], now: datetime) -> Reply:
 
 
 def kept_as(memory: Memory) -> str:
-    """What became of a fact that the model has just told."""
+    """What became of a fact that the model has just stored."""
     topic = f", topic: {clip_text(on_one_line(memory.topic), 100)}" if memory.topic else ""
     until = f", valid until {memory.valid_until:%Y-%m-%d}" if memory.valid_until is not None else ""
     return f"[{memory.id}] {kind_of(memory)} in space {memory.space}{topic}{until}"

@@ -1,4 +1,4 @@
-"""scrubjay: the default tools, made for agents. What an agent needs in a day, eight tools, told in plain texts.
+"""scrubjay: the default tools, made for agents. Eight tools that an agent needs every day, which answer in plain text.
 
 Decisions and checkpoints are kinds of what is remembered. A reply is a text for the model (`replies.py`) and the same
 as structured content. docs/reference/scrubjay.md lists what people say and which tool that should lead to.
@@ -80,7 +80,7 @@ AN_ID = re.compile(
     r"mem_[0-9a-z]{12}|memory-(?=.*\d)[0-9a-z]{12}|decision_\w+_\d{9,}_[0-9a-z]{4}|checkpoint_\d+", re.ASCII
 )
 MOST_FACTS = 20
-MOST_HITS = 30  # that are looked at; the budget decides how many are told
+MOST_HITS = 30  # that are looked at; the budget decides how many are shown
 HINTS = {"not_found": "`recall` and `recent` show ids."}
 
 
@@ -96,7 +96,7 @@ def error_text(_error: Error, body: Body) -> str:
 
 @contextmanager
 def telling_what_is_forgotten(engine: Engine, *ids: str) -> Iterator[None]:
-    """Whoever may see a forgotten memory is told that it is one, and how it comes back."""
+    """Say to callers who may see a forgotten memory that it is forgotten, and how to restore it."""
     try:
         yield
     except NotFound:
@@ -438,7 +438,7 @@ def settle(engine: Engine, args: Body) -> Reply:
 
 def check_order(old: Memory, new: Memory, relation: Relation) -> None:
     """:raises InvalidInput: if the newer one is given as the old one"""
-    if new.created_at < old.created_at and new.superseded_by != old.id:  # that is told by the engine
+    if new.created_at < old.created_at and new.superseded_by != old.id:  # the engine says so
         told = [f"{one.id} (of {one.created_at:%Y-%m-%d %H:%M})" for one in (new, old)]
         call = f'{served_name("settle")}(old="{new.id}", new="{old.id}", relation="{relation}")'
         hint = f"The other way round: {call}. If the older one is right, revise or forget the newer one."
@@ -470,7 +470,7 @@ def revise(engine: Engine, args: Body) -> Reply:
     if "valid_until" in args:
         fields["valid_until"] = moment(args["valid_until"], "valid_until", end=True)
     if "outcome" in args and fields:
-        raise InvalidInput("outcome is told alone, with the reason.", hint="Make two calls.", field="outcome")
+        raise InvalidInput("outcome must be sent alone, with the reason.", hint="Make two calls.", field="outcome")
     if "outcome" in args:
         with telling_what_is_forgotten(engine, memory):
             marked = engine.decisions.mark(memory, args["outcome"], reason=reason)

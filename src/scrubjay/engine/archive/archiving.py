@@ -174,7 +174,7 @@ class Archiving(Archives):
 
     @contextmanager
     def ready(self, ids: Sequence[str], terms: Terms) -> Iterator[Sequence[Prepared]]:
-        """Pack memories that this engine holds, as they are now, and write what is to lie elsewhere."""
+        """Pack memories that this engine holds, as they are now, and write what is to be kept elsewhere."""
         prepared = [self._pack(memory, terms) for memory in self._read(ids)]
         self._check_quota(prepared)
         with self._write_blocks(prepared) as tried:

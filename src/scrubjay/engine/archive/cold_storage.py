@@ -1,12 +1,12 @@
 """Cold storage as an engine offers it: `jay.cold_storage.archive(…)`, `.restore(…)`, and `.move(…)`.
 
-Archived memories lie where their owner decides: in the store itself, or in the archive folder.
+Archived memories are kept where their owner decides: in the store itself, or in the archive folder.
 
     to the database     read the object, compare its checksum ─> one transaction: bytes into the row, the object is due
                         for removal
     to the folder       announce, write and sync, read back ─> one transaction: its name into the row, bytes out of it
 
-At every moment the text lies where its row says. Ended at any point, the work goes on when it is started again.
+At every moment the text is where its row says. If the work ends at any point, starting it again continues it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ColdStorage(Archiving, Restoring):
         return {tier: objects.holds_most(tier) for tier in ELSEWHERE}
 
     def move(self, to: Place) -> Moved:
-        """Move what lies in glacier and deep_archive to another place, a batch at a time.
+        """Move what is in glacier and deep_archive to another place, a batch at a time.
 
         :raises ArchiveUnavailable: if the folder is not there; what was moved before stays moved
         """
@@ -125,7 +125,7 @@ class ColdStorage(Archiving, Restoring):
         self._point(archives, lambda archive: replace(archive, object=names[archive.id], packed=None))
 
     def _point(self, archives: Mapping[str, Archive], moved: Callable[[Archive], Archive]) -> None:
-        """Let the rows say where their texts lie now."""
+        """Let the rows say where their texts are now."""
         if archives:
             with self._engine.records.writing() as tx:
                 for name, archive in archives.items():

@@ -17,9 +17,9 @@ from scrubjay.lazy import logging
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values.memory import Tier, random_suffix
 
-ELSEWHERE = (Tier.GLACIER, Tier.DEEP_ARCHIVE)  # tiers that may lie outside the store
+ELSEWHERE = (Tier.GLACIER, Tier.DEEP_ARCHIVE)  # tiers that may be kept outside the store
 FACT = "archive:"
-SAMPLE = 20  # objects by which a folder from before there were such marks is recognised
+SAMPLE = 20  # objects by which a folder of a version without marks is recognised
 
 
 class MarkedObjects(Objects):

@@ -93,7 +93,7 @@ class Restoring(Archives):
 
         :raises AlreadyActive: if one is; nothing has changed then
         :raises ArchiveDamaged: if none can be read any more
-        :raises ArchiveUnavailable: if the place where one lies cannot be reached just now
+        :raises ArchiveUnavailable: if the place of one cannot be reached just now
         """
         engine = self._engine
         check_count(ids, MOST)

@@ -237,7 +237,7 @@ TELL_OF_ONE_THING = 3.0  # rare words that two sentences have in common, from wh
 
 
 def told_otherwise(old: str, new: str, rarity: Rarity) -> float:
-    """How surely a turn of a conversation tells otherwise what an earlier one told; certain from 1 on.
+    """How surely a turn of a conversation contradicts what an earlier one said; certain from 1 on.
 
     A turn thanks, asks and tells in one breath. So it is compared sentence by sentence: what two of them have in common
     of rare words, if the newer one has another number or day, or says that it is so now.

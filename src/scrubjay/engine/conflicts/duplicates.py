@@ -86,7 +86,7 @@ def find_duplicates(reads: Reads, audience: Audience, *, now: datetime) -> Itera
 
 
 def beside(reads: Reads, audience: Audience, *, now: datetime) -> Iterator[tuple[Memory, dict[str, float]]]:
-    """Each memory with those that lie next to it, by their cosines."""
+    """Each memory with those nearest to it, by their cosines."""
     which = Filter(kinds=frozenset({Kind.MEMORY}))
     for page in pages(reads, which, audience, now=now, size=PAGE):
         vectors = reads.vectors([memory.id for memory in page])

@@ -2,7 +2,7 @@
 
 Candidates come from the nearest memories and from those that share its names; a small judge over named features
 decides: *the same subject, another value*. It advises; it never supersedes anything by itself. What is likely enough is
-the one sure hint, what is less likely is left to whoever reads it. Where it has no grammar for a text, it is silent.
+the one sure hint, what is less likely is left to the reader. Where it has no grammar for a text, it is silent.
 """
 
 from __future__ import annotations

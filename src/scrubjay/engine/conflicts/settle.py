@@ -57,7 +57,7 @@ class Conflicts:
         return {link.target: link.source for link in links if {link.source, link.target} <= counting}
 
     def settle(self, *, old: str, new: str, keep: bool = False) -> tuple[Memory, Memory]:
-        """Say of such a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
+        """Say of a pair that the newer supersedes the older, or that both are kept. Saying it twice is fine.
 
         :raises NotFound: if it was not proposed
         """
@@ -76,7 +76,7 @@ class Conflicts:
         )
 
     def reopen(self, *, old: str, new: str) -> tuple[Memory, Memory]:
-        """Take back what was said about such a pair: the conflict is open again."""
+        """Take back what was said about a pair: the conflict is open again."""
         expected = self._engine.expected_version
         return self._engine.transact(
             tuple[Memory, Memory],

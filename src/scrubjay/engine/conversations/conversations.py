@@ -51,7 +51,7 @@ class Belongings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """What a conversation should be told: memories, and the same as text for a prompt."""
+    """What a conversation should be given: memories, and the same as text for a prompt."""
 
     memories: tuple[Memory, ...] = ()
     text: str = ""
@@ -130,7 +130,7 @@ class Conversations:
         return Belongings(page=page, active=self._active(at, conversation))
 
     def inject(self, conversation: str, *, limit: int = 5, workspace: str | None = None) -> Injected:
-        """What the conversation should be told: what was injected, then what fits what was said last, then what
+        """What the conversation should be given: what was injected, then what fits what was said last, then what
         was stored in it last. Nothing that is paused."""
         at = self._at(workspace, conversation)
         active = self._active(at, conversation)

@@ -364,7 +364,7 @@ class Decisions:
         return engine.records.topics(engine.audience(Filter()), now=engine.now(), limit=limit)
 
     def graph(self, topic: str | None = None, *, steps: int = 1, limit: int = 1_000) -> DecisionGraph:
-        """A topic's decisions and those linked with them, so many steps far; or all decisions."""
+        """A topic's decisions and those linked with them within this many steps; or all decisions."""
         if topic is None:
             steps, found = 0, list(self._engine.list(Filter(states=AT_HAND, kinds=DECISIONS), limit=limit))
         else:

@@ -1,4 +1,4 @@
-"""Memories by where they lie in a space: a path of slugs, its last segment the memory, those before it sections.
+"""Memories by where they are in a space: a path of slugs, its last segment the memory, those before it sections.
 
 Every verb names the store it works in. Where the store has a folder, a verb sees what people did to the files there,
 and leaves a file behind that says what it did.
@@ -46,7 +46,7 @@ class ListedSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What lies in a section."""
+    """What is in a section."""
 
     section: str  # "" for the whole space
     exists: bool
@@ -109,7 +109,7 @@ class Paths:
 
     def _check_untaken(self, reads: Reads, space: str, path: str) -> None:
         """:raises Conflict: if the caller has something there or all have. What another keeps private takes no path
-        away, and its place must not be told."""
+        away, and its place must not be revealed."""
         if reads.files.at_path(space, path, access.audience_of_paths(self._engine.caller, space)) is not None:
             raise path_taken(path)
 
@@ -151,7 +151,7 @@ class Paths:
         return self._place(self._engine.transact(Memory, write))
 
     def move(self, store: str, source: str, destination: str) -> Placed:
-        """Let a memory lie elsewhere in its store; nothing else about it changes.
+        """Move a memory to another place in its store; nothing else about it changes.
 
         :raises Conflict: if there is a memory at the destination
         """
@@ -189,9 +189,9 @@ class Paths:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Contents:
-        """What lies below a section, at any depth, and its direct sections. One that is not there is empty.
+        """What is below a section, at any depth, and its direct sections. One that is not there is empty.
 
-        With a limit, so many entries and a cursor for those after them; sections are counted whole.
+        With a limit, at most that many entries and a cursor for those after them; sections are counted whole.
         """
         space = self._folders.check(store)
         place = "" if section is None else checked_section(section)
@@ -229,7 +229,7 @@ class Paths:
     # Each answers with the section's path, cleaned, and what became of it.
 
     def create_section(self, store: str, section: str) -> tuple[str, bool]:
-        """Make a section that nothing lies in yet; False if it was there."""
+        """Make an empty section; False if it was there."""
         space, place = self._changeable_section(store, section)
         self._folders.look([space])
 
@@ -324,7 +324,7 @@ class Paths:
 def _direct(
     place: str, shown: Sequence[Entry], below: Sequence[Entry], described: Mapping[str, str | None]
 ) -> list[ListedSection]:
-    """The direct sections of a section, with how many of the shown memories lie in each."""
+    """The direct sections of a section, with how many of the shown memories are in each."""
     start = f"{place}/" if place else ""
     counts: dict[str, int] = {}
     for path in (*(section_of(entry.path) for entry in below), *described):
@@ -338,7 +338,7 @@ def _direct(
 
 
 def _order(entry: Entry) -> tuple[bool, str, str]:
-    """What lies at the root comes first."""
+    """What is at the root comes first."""
     return "/" in entry.path, entry.path, entry.id
 
 

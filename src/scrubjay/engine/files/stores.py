@@ -174,7 +174,7 @@ class Folders:
         )
 
     def known(self, name: object) -> bool:
-        """Whether there is such a store. Spaces made in other ways are stores too, unless the registry is closed."""
+        """Whether a store has this name. Spaces made in other ways are stores too, unless the registry is closed."""
         if not isinstance(name, str):
             return False
         if self._registry is not None:
@@ -482,7 +482,7 @@ class Folders:
                 log.warning("The folder of store %s could not be read: %s", space, error.message)
 
     def _reporting(self, shelf: Shelf, progress: Progress | None = None) -> Progress:
-        """Lets whoever waits know how many files are read, of how many."""
+        """Tells a waiting caller how many files are read, of how many."""
 
         def report(done: int, total: int) -> None:
             shelf.read = done, total

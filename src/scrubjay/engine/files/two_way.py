@@ -6,7 +6,7 @@
     file gone                   the memory is soft-deleted, if the folder exists and is the one we know
     folder gone                 nothing: its disk may not be mounted, so nothing is created in its place either
     file back                   the same memory comes back
-    file renamed                the same memory, told by the id in its front matter or by its bytes
+    file renamed                the same memory, recognised by the id in its front matter or by its bytes
     files swapped               as if each was renamed: ids and histories follow the text
     memory made private         the file leaves a folder that others read; the memory stays
 
@@ -67,7 +67,7 @@ class FolderReader:
     ) -> Counter[str]:
         """Look at every file, and let memories say what files say; how many were new, changed, moved, gone.
 
-        `embed` waits for every vector. `progress` is told how many files are read, of how many.
+        `embed` waits for every vector. `progress` is called with how many files are read, and of how many.
 
         :raises StillReading: if that is not done at the given time; the next look goes on
         """
@@ -277,7 +277,7 @@ class FolderReader:
         return True
 
     def _place(self, tx: Transaction, change: FileChange, file: File, current: Memory) -> dict[str, Any]:
-        """Where the memory lies now, if its file was renamed or came back."""
+        """Where the memory is now, if its file was renamed or came back."""
         if current.status is Status.ACTIVE and file.name == change.name:
             return {}
         wanted = replace(current, path=current.path if file.name == change.name else path_of_file(change.name))

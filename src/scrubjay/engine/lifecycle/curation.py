@@ -47,7 +47,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """A memory, what it is linked with so many steps far, and the links between them."""
+    """A memory, what it is linked with within this many steps, and the links between them."""
 
     memories: tuple[Memory, ...]
     links: tuple[Link, ...]
@@ -245,7 +245,7 @@ class Curation:
         ]
 
     def around(self, id: str, *, steps: int = 1, similar: bool = False) -> Neighbourhood:
-        """What a memory is linked with, so many steps far; if asked also what is like it, as links found by us."""
+        """What a memory is linked with within this many steps; if asked also what is like it, as links found by us."""
         if not 1 <= steps <= MAX_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_STEPS}.", field="steps")
         centre = self._engine.get(id, deleted=True)
@@ -256,7 +256,7 @@ class Curation:
         return Neighbourhood(memories=tuple(known.values()), links=tuple(found))
 
     def network(self, id: str, *, steps: int = 2) -> MemoryNetwork:
-        """What a memory is connected with, for drawing: so many steps far, a few thousand at most."""
+        """What a memory is connected with within this many steps, for drawing: a few thousand at most."""
         if not 1 <= steps <= MAX_DRAWN_STEPS:
             raise InvalidInput(f"steps must be from 1 to {MAX_DRAWN_STEPS}.", field="steps")
         known = {(centre := self._engine.get(id, deleted=True)).id: centre}
@@ -318,7 +318,7 @@ def _changed_meanwhile(memory: Memory) -> Conflict:
 
 def last_revision(memory: Memory, history: Sequence[Version]) -> LastRevision | None:
     """The last revision that still stands. An undo leads to an old state: what came after that one is undone, so the
-    search goes on behind it."""
+    search continues after it."""
     undone_to: str | None = None
     after = memory
     for one in history:
@@ -346,7 +346,7 @@ def follow_links(
     states: frozenset[State] = NOT_DELETED,
     kinds: frozenset[LinkKind] | None = None,
 ) -> list[Link]:
-    """Add the memories that links lead to, the nearest first, so many steps far; the links between all of them."""
+    """Add the memories that links lead to within this many steps, the nearest first; then the links between all."""
     rim = list(known)
     for _ in range(steps if known else 0):
         links = engine.records.history.links(rim, kinds=kinds)

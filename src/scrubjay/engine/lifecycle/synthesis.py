@@ -66,7 +66,7 @@ def _plain(text: str, source: int, *, lines: bool) -> Iterator[Piece]:
 
 
 def join_pieces(kept: Sequence[Piece]) -> str:
-    """One text again: sentences behind each other, lines below each other."""
+    """One text again: sentences after each other, lines below each other."""
     text = ""
     for place, piece in enumerate(kept):
         follows = place + 1 < len(kept) and not piece.line and not kept[place + 1].line

@@ -89,7 +89,7 @@ class FoundCandidates(NamedTuple):
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
-    """The page that a question asks for; who asks is not noted."""
+    """The page that a question asks for; reading it is not counted."""
     asked = _ask(engine, query)
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)

@@ -199,7 +199,7 @@ def rank(
 ) -> Ranked:
     """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, newer before
     older on one thing, fresh before stale. Only weights that order have a later word."""
-    # A weighted sum is a plain one, and who asks about a time wants what was true then.
+    # A weighted sum is a plain one, and a question about a time wants what was true then.
     plain_sum = query.weights is not None and query.weights.order
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
@@ -225,7 +225,7 @@ def chances_of(found: Ranked, *, reworded: bool) -> Column:
 
 
 def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
-    """Those that a second look is for; with named times all, since those from then may stand far behind."""
+    """Those that a second look is for; with named times all, since those from that time may rank low."""
     return found.first(len(found) if periods else LOOKED)
 
 

@@ -211,7 +211,7 @@ class Backlog:
                 also=memory.also,
             )
             if written and not judged and start + len(vectors) >= parts:
-                tx.upkeep.await_judgement(memory.id)  # whoever comes next does it, if this process is killed now
+                tx.upkeep.await_judgement(memory.id)  # the next process does it, if this one is killed now
             return written
 
 

@@ -60,7 +60,7 @@ PAGE = 10  # memories: from a tenth that waits on, one of them is likely to be m
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
 HARMLESS = "Is the model installed?"
 LOADING = "The embedding model is still loading."
-LOST = "Whoever lends the embedding model is gone, time and again."
+LOST = "The process that lends the embedding model ended, again and again."
 TOO_LATE = "The embedding model did not answer in time."
 LATER = "It is embedded in the background."
 NO_MODEL = "No embedding model is configured; searches use words only."
@@ -177,8 +177,8 @@ class Embedding:
         """These, with a moment now and then while texts are embedded in the background.
 
         A thread that has a vector needs the interpreter to begin with its next text. From one that never lets go of it,
-        it gets it after 5 ms only (`sys.getswitchinterval`): so much as a text takes. To give way after each item would
-        take as much of the processor as a sixth of the item.
+        it gets it after 5 ms only (`sys.getswitchinterval`), about as long as embedding one text takes. To give way
+        after each item would take as much of the processor as a sixth of the item.
         """
         since = monotonic()
         for item in items:
@@ -216,7 +216,7 @@ class Embedding:
                 self._loading = None
 
     def _loaded_again(self, work: Callable[[], Result]) -> Result:
-        """Do this; again if whoever lent the model is gone: each time it is loaded first, here or by another."""
+        """Do this, and again if the lending process is gone: each time the model is loaded first, here or elsewhere."""
         for _ in range(TRIES):
             try:
                 return work()
@@ -308,8 +308,8 @@ class Waiting:
         self._told: dict[tuple[Filter, Audience], str | None] = {}
 
     def told(self, filter: Filter, audience: Audience, now: datetime, *, one_does: bool = False) -> str | None:
-        """A sentence about it, if so many wait that a page is likely to lack one. Who has met one that does (or is
-        archived without a vector) is not told what was found before."""
+        """A sentence about it, if enough wait that a page is likely to lack one. With `one_does` the caller has met one
+        that waits (or is archived without a vector), and what was found out before does not count."""
         if monotonic() >= self._look_at or (one_does and not self._any):
             self._told = {}
             self._any, self._look_at = self._records.upkeep.any_waits(), monotonic() + LOOK_SECONDS
@@ -324,7 +324,7 @@ class Waiting:
 
 
 def without_vectors(waiting: int, searched: int) -> str | None:
-    """That so many of the memories that were searched wait; how many do in the whole store, doctor says."""
+    """A sentence that says how many of the searched memories wait; doctor counts those of the whole store."""
     if not waiting:
         return None
     if searched == 1:
@@ -418,7 +418,7 @@ def embed_ahead(
             raise
         yield from given_out(0)
     finally:
-        # Whoever leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
+        # A caller who leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
         pool.shutdown(wait=False, cancel_futures=True)
 
 

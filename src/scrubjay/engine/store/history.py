@@ -1,4 +1,4 @@
-"""How a change is written: seen by its caller, allowed, stamped, kept in the history and told in the feed.
+"""How a change is written: seen by its caller, allowed, stamped, kept in the history and announced in the feed.
 
 A ledger belongs to one caller. Its verbs run inside a transaction that the caller opened and will close.
 """

@@ -71,7 +71,7 @@ def admit(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Call
 
 
 def admit_unread(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Caller | None = None) -> Memory:
-    """The same as far as it can be told without reading the store; `in_conversation` does the rest."""
+    """Check what can be checked without reading the store; `in_conversation` does the rest."""
     space, caller = engine.spaces[0], caller or engine.caller
     access.check_store(caller, space)
     user = access.owner_of_new(caller, new.user_id)
@@ -121,7 +121,7 @@ def _remade(memory: Memory, masked: Memory) -> Memory:
 
 
 def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
-    """:raises QuotaExceeded: if the user of one of them may not keep so many more in its space"""
+    """:raises QuotaExceeded: if the user of one of them may not keep that many more in its space"""
     if not (quota := engine.parts.quota):
         return
 

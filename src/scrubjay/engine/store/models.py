@@ -212,7 +212,7 @@ class Models:
         return [{model: own[place] for model, own in made.items() if own[place]} for place in range(len(memories))]
 
     def best_for(self, text: str) -> Further | None:
-        """The model that such a text wakes: it says better than the store's own what is near."""
+        """The model that this text wakes: it knows better than the store's own what is near."""
         return next((one for one in self.each if one.entry.wakes(text)), None)
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ def name_decision(tx: Transaction, memory: Memory) -> Memory:
 
 
 def free_number(tx: Transaction, space: str, wanted: int | None = None) -> int:
-    """A number for a checkpoint, under whose name no memory is found: one may have been imported with such an id."""
+    """A number for a checkpoint whose id no memory has yet: one may have been imported."""
     number = tx.spaces.number_checkpoint(space, wanted)
     while tx.get([f"{space}/checkpoint_{number}"], access.EVERYTHING):
         number = tx.spaces.number_checkpoint(space)

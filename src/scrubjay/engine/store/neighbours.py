@@ -1,4 +1,4 @@
-"""What a new memory lies next to: looked for once, used by everything that compares it with what is already there."""
+"""The nearest neighbours of a new memory, queried once and used by everything that compares it with earlier ones."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def find_neighbours(
     further: Mapping[str, Sequence[Vector]] | None = None,
     wait_seconds: float = math.inf,
 ) -> Neighbours:
-    """Look around a vector. Texts are read only where they may matter: most neighbours are told apart by vectors.
+    """Look around a vector. Texts are read only where they may matter: vectors alone rule out most neighbours.
 
-    `further` are the text's vectors by further models: one that is for such texts says better what is near. What a
+    `further` are the text's vectors by further models: a model for its language knows better what is near. What a
     memory may outdate is not looked for once `wait_seconds` have passed.
     """
     if vector is None:

@@ -1,7 +1,7 @@
 """This store as the other side of another store's sync: what a remote caller may ask, in the terms of `peer.py`.
 
 Only owners, since what travels includes other people's private memories; and only in the spaces granted to them: what
-lies elsewhere is not told, not linked to and not overwritten.
+is elsewhere is not revealed, not linked to and not overwritten.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Host:
         return self._engine.records.sync.stamps(ids, access.audience_anywhere(self._engine.caller))
 
     def links(self, ids: Sequence[str], *, offset: int) -> tuple[Sequence[Link], bool]:
-        """Those behind so many, as many as fit; and whether there are more."""
+        """Those after this position, as many as fit; and whether there are more."""
         found = sorted(self._among_visible(self._peer.links(list(self.stamps(ids)))), key=lambda link: link.key)
         some = next(wire.batches(found[offset:], wire.size_of), ())
         return some, offset + len(some) < len(found)

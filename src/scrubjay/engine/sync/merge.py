@@ -48,7 +48,7 @@ class Joined:
     winner: Winner = Winner.CURRENT
 
 
-# Told by the stamp, by the store it lies in, or by the links: two states may differ in these and still be alike.
+# The stamp, the store or the links say these already: two states may differ in them and still be alike.
 BESIDE = {"version", "hlc", "origin", "seq", "updated_at", "accessed_at", "access_count", "supersedes", "superseded_by"}
 CONTENT = tuple(entry.name for entry in fields(Memory) if entry.name not in BESIDE)
 

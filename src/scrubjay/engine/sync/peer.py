@@ -1,6 +1,6 @@
 """The port of sync: a place where memories are, that can tell what changed, hand it out and take it in.
 
-    changes    which memories its feed names behind a place, and where that ends
+    changes    which memories its feed names after a place, and where that ends
     stamps     in what state these memories are, without their text
     parcel     these memories and their links, whole
     take       take a parcel in: each memory joins what is here, in the taker's own transaction
@@ -89,7 +89,7 @@ class Peer(ABC):
 
     @abstractmethod
     def changes(self, space: str, after: Heard, *, limit: int) -> Changes:
-        """What its feed says behind a place; from the beginning if the feed has no such place any more."""
+        """What its feed says after a place; from the beginning if the feed no longer has that place."""
 
     @abstractmethod
     def stamps(self, ids: Sequence[str]) -> dict[str, Stamp]: ...

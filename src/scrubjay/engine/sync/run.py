@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.sync.host import Host
 
 KIND = "sync"  # of its jobs
-EXCERPT = 1_000  # characters of a text that are shown to whoever decides a conflict
+EXCERPT = 1_000  # characters of a text that are shown to the person who decides a conflict
 LOCAL = "local"  # this store's own name as an endpoint
 LEASE = "sync"
 LEASE_SECONDS = 60.0
@@ -312,7 +312,7 @@ class Syncing:
             return self._finish(request)
 
     def _finish(self, asked: SyncRequest) -> Synced:
-        Repairs(self.engine).run()  # before others are told
+        Repairs(self.engine).run()  # before others hear of it
         self._decide(asked)
         with self._both(asked) as (source, destination):
             try:

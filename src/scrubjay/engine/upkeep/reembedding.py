@@ -47,7 +47,7 @@ class Reembedding:
         self._holder = random_suffix()
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> Reembedded:
-        """Go on from wherever it is until the store is this model's. `progress` is told what is done, of how much.
+        """Continue until all vectors are this model's. `progress` is called with what is done and with the total.
 
         :raises ModelMissing: if there is no model to take over
         :raises EmbeddingError: if the model does not answer any more; the next call goes on

@@ -54,7 +54,7 @@ class Repairs:
         return mended
 
     def _settle(self, id: str) -> bool:
-        """Let a memory name only what everyone who may see it may see: others are told in an aside."""
+        """Let a memory name only what everyone who may see it may see; an aside says the rest to others."""
         with self._records.writing() as tx:
             memory = next(iter(tx.get([id], supersession.PLAIN)), None)
             return memory is not None and supersession.settle(tx, memory)

@@ -70,7 +70,7 @@ class Admission:
         await self._streams.run(self._app, request, proven.caller, receive, rated)
 
     def _admit(self, request: Request) -> tuple[Proven, Engine]:
-        """Who asks, and the engine bound to it. Reads the store: in a thread."""
+        """The caller, and the engine bound to it. This reads the store: call it in a thread."""
         proven = self._credentials.proven(request, request.method)
         named = spaces_named(request)
         home, own = proven.caller.home, self._engine.spaces

@@ -50,7 +50,7 @@ class Credentials:
         return not self.secret and self.engine.callers.locked() and not self.engine.callers.in_use()
 
     def proven(self, request: HTTPConnection, method: str) -> Proven:
-        """Who asks. Reads the store: call it in a thread.
+        """The caller. This reads the store: call it in a thread.
 
         :raises Unauthenticated: if the credential is missing or wrong
         :raises Forbidden: if a page changes something without the session's CSRF token

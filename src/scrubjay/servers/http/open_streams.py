@@ -1,4 +1,4 @@
-"""Answers that are streams: whoever follows changes must still be allowed to.
+"""Answers that are streams: a caller who follows changes must still be allowed to.
 
 A request is authenticated once, and a stream may last for days. So while any is open, one task checks all of them again
 every few seconds, each credential once however many streams it has. A stream whose credential fails, or whose caller

@@ -113,7 +113,7 @@ def bind_socket(host: str, port: int, *, shared: bool = False) -> socket.socket:
 
 
 def keep_workers(settings: Settings, count: int) -> int:
-    """Serve by so many processes until a signal; the result is the exit status.
+    """Serve with this many processes until a signal; the result is the exit status.
 
     :raises InvalidInput: if the address is in use
     """

@@ -39,7 +39,7 @@ COUNTED = """
 
 
 def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
-    """The columns of a memory as this audience is told them, and what to put there."""
+    """The columns of a memory as this audience may see them, and the values of their parameters."""
     return columns_told(own, visible_rows(views_of(audience.reaching), "others"))
 
 

@@ -65,7 +65,7 @@ def clock_at(moment: datetime) -> int:
     return (milliseconds(moment) << 16) | 0xFFFF
 
 
-ONLY_TO_JUDGE = 2**31 - 1  # no text has so many parts
+ONLY_TO_JUDGE = 2**31 - 1  # more parts than any text has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Position:
 
     @classmethod
     def of(cls, memory: Memory, order: Order) -> Position:
-        """Where a list in this order goes on behind a memory of it."""
+        """Where a list in this order continues after one of its memories."""
         value = len(memory.content) if order is Order.LENGTH else getattr(memory, order)
         return cls(value=milliseconds(value) if isinstance(value, datetime) else value, seq=memory.seq)
 
@@ -113,7 +113,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A write that may be sent twice, told from others by the key that its caller chose."""
+    """A write that may be sent twice; the key that its caller chose identifies it."""
 
     caller: str
     key: str
@@ -121,13 +121,13 @@ class Request:
     arguments: bytes  # their SHA-256
 
     def nth(self, place: int) -> Request:
-        """One of several writes of the same request; no caller's key has such a sign."""
+        """One of several writes of the same request; no caller's key contains this sign."""
         return replace(self, key=f"{self.key}\x1f{place}")
 
 
 OWN_MODEL = "own_model"  # the fact that says whose vectors the store has …
 FURTHER_MODELS = "further_models"  # … and a JSON list of those whose vectors it has beside them
-LOST = "changes_lost"  # the fact that says when a store was found to lack its last changes; empty once that was told
+LOST = "changes_lost"  # the fact that says when a store was found to lack its last changes; empty once reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class Reads(ABC):
         offset: int = 0,
         after: Position | None = None,
     ) -> List[Memory]:
-        """Memories in order; equal ones by arrival in the same direction. `after` goes on behind a position."""
+        """Memories in order; equal ones by arrival in the same direction. `after` continues after a position."""
 
     @abstractmethod
     def count(self, filter: Filter, audience: Audience, *, now: datetime) -> int:
@@ -424,7 +424,7 @@ class Transaction(Reads):
 
     @abstractmethod
     def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        """Count that this memory was made from, or took in, so many others."""
+        """Count that this memory was made from, or took in, this many others."""
 
     @abstractmethod
     def replicate(
@@ -511,8 +511,8 @@ class Store(Reads):
         seconds: float,  # noqa: ARG002
         amount: int = 1,  # noqa: ARG002
     ) -> tuple[int, float] | None:
-        """Count so many more, or fewer, in a window that all processes share: how many there were, and how many seconds
-        it lasts.
+        """Count this many more, or fewer, in a window that all processes share: how many there were, and how
+        many seconds it lasts.
 
         None: this store serves one machine, whose server counts by itself.
         """
@@ -542,7 +542,7 @@ class Store(Reads):
     def backup(self, path: Path, *, progress: Callable[[int, int], None] | None = None) -> Checkup:
         """Copy the store as it is now to a new file, and check the copy; others write meanwhile.
 
-        The file appears complete and checked, or not at all. `progress` is told what is done, of how much.
+        The file appears complete and checked, or not at all. `progress` is called with what is done and with the total.
 
         :raises Conflict: if there is something already
         :raises StorageDamaged: if the copy is not whole

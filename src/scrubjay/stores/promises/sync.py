@@ -1,6 +1,6 @@
 """What a store promises to sync: memories as they travel, what of another store's feed was heard, conflicts.
 
-A memory's state is told from every other by its stamp: the clock value (`hlc`) and the store (`origin`) of the change
+A memory's state differs from every other by its stamp: the clock value (`hlc`) and the store (`origin`) of the change
 that made it. `seen` says which other changes went into it, as the last clock value of each store; so of two states one
 includes the other, or they are apart and a person has to decide. A memory that was erased travels as a tombstone.
 """

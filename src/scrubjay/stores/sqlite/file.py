@@ -71,7 +71,7 @@ def check_place(path: Path) -> Path:
 
 
 def network_system(path: Path) -> str | None:
-    """The kind of network file system that holds a path; None on a local one, or where that cannot be told."""
+    """The kind of network file system that holds a path; None on a local one, or where it is not known."""
     if str(path).startswith("\\\\"):  # \\server\share
         return "smb"
     try:

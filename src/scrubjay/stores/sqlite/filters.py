@@ -181,7 +181,7 @@ def audience_of(level: AccessLevel, user: int) -> int:
 
 
 def any_asides(con: apsw.Connection) -> bool:
-    """Whether memories say of each other what only some may see; hardly any store has such."""
+    """Whether any memories say of each other what only some may see; hardly any store has this."""
     return looked_up(con, "asides", lambda: con.execute("SELECT 1 FROM asides LIMIT 1").get is not None)
 
 
@@ -339,7 +339,7 @@ def _sorted_names(names: frozenset[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(sorted(names))
 
 
-# How much a restriction admits, told without reading it: small scopes are searched another way than large ones.
+# How much a restriction admits, estimated without reading it: small scopes are searched in another way than large ones.
 
 
 SMALL = 1_000  # memories whose vectors are read sooner than all codes are compared
@@ -411,7 +411,7 @@ def further_models(con: apsw.Connection) -> tuple[str, ...]:
 
 
 def sizes_of(dimension: int) -> tuple[int, int]:
-    """How many bytes a vector of so many numbers takes: short, and whole."""
+    """How many bytes a vector of this many numbers takes: short, and whole."""
     return 2 * dimension + 5, 4 * dimension
 
 

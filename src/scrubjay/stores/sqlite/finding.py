@@ -28,7 +28,7 @@ Scores = tuple[Mapping[int, float], bool]  # by the memory's number; whether the
 Found = tuple[
     float, int, int, str
 ]  # score, time and order of arrival, id: as compared, of equal ones the newest is first
-Score = Callable[[int, Within], Scores]  # so many of the best
+Score = Callable[[int, Within], Scores]  # how many of the best are listed
 
 
 class Passing:

@@ -2,8 +2,8 @@
 
 SQLite finds a row from the root of its table downwards, so that one bad page hides every row below it. Here each page
 is looked at by itself (https://sqlite.org/fileformat2.html): a leaf of a table holds whole rows, and one of `memories`
-is told by its shape. The log is read along. What is in other tables (links, earlier versions, vectors) is not looked
-for.
+is recognised by its shape. The log is read too. What is in other tables (links, earlier versions, vectors) is not
+looked for.
 """
 
 from __future__ import annotations

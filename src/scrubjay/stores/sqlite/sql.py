@@ -62,7 +62,7 @@ def snapshot(con: apsw.Connection) -> Iterator[None]:
 
 
 def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
-    """The columns of a memory as this audience is told them, and what to put there."""
+    """The columns of a memory as this audience may see them, and the values of their parameters."""
     if not any_asides(con):
         return ", ".join(own.values()), []
     return columns_told(own, visible_rows(views_of(con, audience.reaching), "others"))

@@ -86,7 +86,7 @@ class SqliteStore(SqliteReads, Store):
     def unfinished(self) -> bool:
         try:
             return super().unfinished
-        except StorageDamaged:  # told by whoever meets it; what can be read may be read
+        except StorageDamaged:  # reported at the first use that meets it; what can be read may still be read
             return False
 
     @property

@@ -51,7 +51,7 @@ OF_THIS_TEXT = """
 """
 DELETE_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 * 256 AND ?1 * 256 + 255"
 # Deleted and written again in one go, a row with a word 128 times or more is taken for a new one by FTS5 (3.54). Its
-# former words stay in the index, and once it is gone whoever asks for them is told that the file is damaged.
+# former words stay in the index, and once it is gone, a search for them says that the file is damaged.
 FLUSH_WORDS = "INSERT INTO words (words) VALUES ('flush')"
 
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row

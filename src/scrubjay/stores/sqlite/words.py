@@ -128,7 +128,7 @@ def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]
 
 
 def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> list[tuple[int, float]]:
-    """So many of the rows that weigh most, heaviest first."""
+    """This many of the rows that weigh most, heaviest first."""
     words, shown, weights = asked.table, asked.shown, asked.weights
     values: list[Any] = [_formula(shown, [*weights.values()]), _expression(weights, _spaces_of(shown))]
     ranking = f"-bm25({words}, 1.0, 0.0)" if shown.everything and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
@@ -177,7 +177,7 @@ def _totals(con: apsw.Connection, index: Index, condition: Condition) -> tuple[i
 
 
 def _formula(shown: Seen, weights: Sequence[float]) -> str:
-    """What `own_bm25` needs: by which columns a row's length is told, the average, and the weight of each word.
+    """What `own_bm25` needs: the columns that hold a row's length, the average, and the weight of each word.
 
     As FTS5 does it, where there are enough rows: the scope's one word counts as well.
     """

@@ -187,7 +187,7 @@ class History:
         return () if row is None else former_phrases_of(row[0])
 
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
-        """The changes of a space behind a number, in order."""
+        """The changes of a space after a number, in order."""
         rows = self._sql.all(
             # the primary key
             """
@@ -397,7 +397,7 @@ class HistoryChanges(History):
         )
 
     def restate(self, id: str, former: Sequence[Memory]) -> None:
-        """Let former states of a memory, told by their versions, be these, as if they always had been."""
+        """Replace the former states of a memory that have these versions, as if they had always said this."""
         self._sql.many(
             f"""
             UPDATE versions SET snapshot = :snapshot
@@ -548,7 +548,7 @@ class HistoryChanges(History):
         )
 
     def owe(self, id: str, *, user: str, client: str) -> None:
-        """Note that this client was told that its memory is not compared with earlier ones yet."""
+        """Note that a reply to this client said that its memory is not compared with earlier ones yet."""
         self._sql.run(
             "INSERT INTO owed (memory, user_id, client) VALUES (:memory, :user, :client)",
             memory=id,
@@ -557,7 +557,7 @@ class HistoryChanges(History):
         )
 
     def end_owing(self, *ids: str) -> None:
-        """Note that what these memories were compared with has been told, or is not worth telling any more."""
+        """Note that the client knows what these memories were compared with, or no longer needs to."""
         self._sql.many("DELETE FROM owed WHERE memory = :memory", [{"memory": memory} for memory in ids])
 
     def forget_results(self, memory: str) -> None:

@@ -304,7 +304,7 @@ def as_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
         return "[]"
     if value == {}:
         return "{}"
-    if not isinstance(value, dict | tuple | list | Mapping):  # the first three are told at once
+    if not isinstance(value, dict | tuple | list | Mapping):  # the first three are recognised fastest
         value = tuple(value)
     return _written(value) if value else "{}" if isinstance(value, dict | Mapping) else "[]"
 

@@ -156,7 +156,7 @@ def pointer(name: str, visible: str) -> str:
 
 
 def columns_told(columns: Mapping[str, str], others: Condition) -> Condition:
-    """The columns of a memory as those are told them who see `others` under this condition."""
+    """The columns of a memory as they are for readers who see `others` under this condition."""
     visible, values = others
     told = [pointer(name, visible) if name in POINTERS else column for name, column in columns.items()]
     return ", ".join(told), [value for name in POINTERS if name in columns for value in values]
@@ -177,7 +177,7 @@ class Sql(ABC):
     space_name: str  # with that column in place of {}: the name of the space
     name: str  # what the columns `user_id` and `conversation_id` of memories hold of the one named `:name`
     span: Span
-    hanging: Key  # how what hangs on a memory names it, told by `:memory`
+    hanging: Key  # how rows that belong to a memory name it, given as `:memory`
     greatest: str  # the function that gives the greatest of its arguments
     linked: str  # with a statement that writes a link in place of {}: the same, and a file that names it waits
     telling: str  # a statement after which whoever listens hears of what is written in a `:space`; empty if none is
@@ -189,7 +189,7 @@ class Sql(ABC):
 
     @abstractmethod
     def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
-        """The memories under a condition that an audience sees, as it is told them; without one as rows have them."""
+        """The memories under a condition, as the audience may see them; without one, as the rows have them."""
 
     @abstractmethod
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:

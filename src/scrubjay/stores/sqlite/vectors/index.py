@@ -5,7 +5,7 @@ likely memories; their own vectors, read from the file, decide. The same is done
 everything where there is neither. Vectors are unit length, so a cosine is a dot product. A memory of several parts
 counts by its best one.
 
-A table is derived data: that a memory is admitted is told by its row (finding.py), so an error in a table may cost
+A table is derived data: a memory's row says whether it is admitted (finding.py), so an error in a table may cost
 recall, never a secret.
 """
 

@@ -9,7 +9,7 @@ vec1 keeps a copy of every vector, but searches by codes alone; it needs the vec
 the copy is blanked as soon as it is written (`_blank`) and put back for that moment (`_restore`): from `vectors`, or
 from `former_vectors` if the transaction has replaced it there. vec1 is given float32: what the file's bytes stand for.
 
-Every transaction brings the tables in step with the memories it has changed (`mirror`), told by their change number,
+Every transaction brings the tables in step with the memories it has changed (`mirror`), found by their change number,
 before it commits; so a table that is being filled is written twice over meanwhile, and is whole when it is switched to.
 A process that cannot do so (no extension, a damaged table) retires the table instead of leaving it wrong.
 """
@@ -210,7 +210,7 @@ def _sync_memory(
 
 
 def _stored_rows(con: apsw.Connection, table: Table, seq: int) -> dict[int, Row]:
-    """The rows of a memory, by part. Which there are is told by the table behind it: asking vec1 for one that is not
+    """The rows of a memory, by part. The table behind it says which there are: asking vec1 for one that is not
     there costs ten times as much, and a new memory has none."""
     there: list[Any] = con.execute(
         f"SELECT id FROM {table.name}_base WHERE id BETWEEN ? AND ?", (seq * PARTS, seq * PARTS + PARTS - 1)
