@@ -425,6 +425,10 @@ def scalar(kind: str, description: str = "", **more: Any) -> Schema:
 
 
 text, integer, number, flag = (partial(scalar, kind) for kind in ("string", "integer", "number", "boolean"))
+TIME = text(format="date-time")
+COUNT = integer(minimum=0)
+SHARE = number(minimum=0, maximum=1)
+SOME: Schema = {"minLength": 1}  # of a text: it must not be empty
 
 
 # Goes with a list that was cut because the reply would have been too large: by servers/calls.py, or earlier, where

@@ -14,8 +14,10 @@ from urllib.parse import unquote
 
 from scrubjay import errors
 from scrubjay.dialects.base import (
+    COUNT,
     LEFT_OUT,
     PHRASES,
+    TIME,
     Body,
     Dialect,
     Resource,
@@ -203,8 +205,6 @@ CONTENT = text("The memory's text, in Markdown", minLength=1, maxLength=MAX_CONT
 TAGS = {"maxItems": 20}
 Expiry = Annotated[str | None, {"maxLength": 100}, "When it expires: an ISO 8601 time or date"]
 Expired = Annotated[bool, "Include expired memories"]
-TIME = text(format="date-time")
-COUNT = integer(minimum=0)
 METADATA = record(
     {"created_at": TIME, "updated_at": TIME, "tags": array(text()), "source": text("The program that stored it")},
     optional={"expires_at": TIME, "superseded_by": text("Id of the memory that supersedes it")},

@@ -9,6 +9,7 @@ from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
     NOTICES,
+    SOME,
     Body,
     Dialect,
     Schema,
@@ -214,7 +215,7 @@ def search(
     return {"count": len(results), "results": results, **present(degraded=found.degraded)}
 
 
-DecisionId = Annotated[str, {"minLength": 1}, "Decision ID to update"]
+DecisionId = Annotated[str, SOME, "Decision ID to update"]
 Outcome = Annotated[str, "Case-insensitive: `success`, `SUCCESS`, `failed`, `FAILED`, `partial`"]
 OutcomeReason = Annotated[str, {"maxLength": 2_000}, "Why it succeeded/failed/was partial"]
 UPDATE = {"gives": {"message": text()}, "of_one_version": True, "idempotent": True}
@@ -327,17 +328,13 @@ def save_checkpoint(
 
 
 @extras.reads("Recall a topic's decisions", FOUND, optional=LARGE)
-def recall_decision(
-    engine: Engine, topic: Annotated[str, {"minLength": 1}], limit: Limit = 10, also: Wordings = ()
-) -> Body:
+def recall_decision(engine: Engine, topic: Annotated[str, SOME], limit: Limit = 10, also: Wordings = ()) -> Body:
     """Recall what was decided on a topic. The same as `search` with the topic as its query."""
     return search(engine, topic, "decision", limit, also)
 
 
 @extras.reads("Find decisions for a question", FOUND, optional=LARGE)
-def suggest_decision(
-    engine: Engine, question: Annotated[str, {"minLength": 1}], limit: Limit = 10, also: Wordings = ()
-) -> Body:
+def suggest_decision(engine: Engine, question: Annotated[str, SOME], limit: Limit = 10, also: Wordings = ()) -> Body:
     """Find earlier decisions that are relevant to a question. The same as `search` with the question as its query."""
     return search(engine, question, "decision", limit, also)
 

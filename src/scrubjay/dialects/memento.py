@@ -9,6 +9,7 @@ from scrubjay.dialects.base import (
     DEGRADED,
     LEFT_OUT,
     NOTICES,
+    SOME,
     Body,
     Dialect,
     Schema,
@@ -207,8 +208,8 @@ def store_memory(
 )
 def supersede_memory(
     engine: Engine,
-    old_memory_id: Annotated[str, {"minLength": 1}, "ID of the outdated memory"],
-    new_memory_id: Annotated[str, {"minLength": 1}, "ID of the new memory that replaces it"],
+    old_memory_id: Annotated[str, SOME, "ID of the outdated memory"],
+    new_memory_id: Annotated[str, SOME, "ID of the new memory that replaces it"],
 ) -> Body:
     """Mark an old memory as outdated when replaced by newer information. Call this when store_memory suggests it."""
     engine.supersede(old=old_memory_id, new=new_memory_id)
@@ -222,7 +223,7 @@ def supersede_memory(
 )
 def search_memories(
     engine: Engine,
-    query: Annotated[str, {"minLength": 1}, "Natural language search query"],
+    query: Annotated[str, SOME, "Natural language search query"],
     limit: Annotated[int, {"minimum": 1, "maximum": 20}, "Maximum number of results to return"] = 5,
     also: Wordings = (),
 ) -> Body:

@@ -27,7 +27,7 @@ from inspect import Parameter, signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from scrubjay.dialects.base import PHRASES, WORDINGS, Body, Dialect, Route, Schema, Stream, array, object_schema
+from scrubjay.dialects.base import PHRASES, TIME, WORDINGS, Body, Dialect, Route, Schema, Stream, array, object_schema
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.store import intake
 from scrubjay.values.codec import build_value, plain
@@ -40,7 +40,8 @@ PLAIN: dict[Any, Schema] = {
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: {"type": "number"},
-    datetime: {"type": "string", "format": "date-time"},
+    datetime: TIME,
+    Any: {},
 }
 
 
@@ -58,25 +59,27 @@ def shape(kind: Any) -> Schema:
 
 
 @cache
-def full_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:  # noqa: PLR0911 -- one line per kind of type
+def full_shape(kind: Any, leave_out: tuple[str, ...] = ()) -> Schema:
     """What `plain` makes of it."""
+    origin, inner = get_origin(kind), get_args(kind)
     if kind in PLAIN:
         return PLAIN[kind]
-    origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return full_shape(next(one for one in inner if one is not NoneType), leave_out)
-    if origin in (tuple, list, Sequence):
+    if origin in (tuple, list, Sequence, frozenset):
         return array(full_shape(inner[0], leave_out))
-    if origin is Mapping or origin is dict:
-        return {"type": "object", "additionalProperties": {} if inner[1] is Any else full_shape(inner[1], leave_out)}
-    if origin is frozenset:
-        return array(full_shape(inner[0], leave_out))
-    if kind is Any:
-        return {}
-    if isinstance(kind, type) and issubclass(kind, IntEnum):
+    if origin in (Mapping, dict):
+        return {"type": "object", "additionalProperties": full_shape(inner[1], leave_out)}
+    return words_of(kind) if issubclass(kind, Enum) else value_shape(kind, leave_out)
+
+
+def words_of(kind: type[Enum]) -> Schema:
+    if issubclass(kind, IntEnum):
         return {"type": "string", "enum": [one.name.lower() for one in kind]}
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return {**PLAIN[type(next(iter(kind)).value)], "enum": [one.value for one in kind]}
+    return {**PLAIN[type(next(iter(kind)).value)], "enum": [one.value for one in kind]}
+
+
+def value_shape(kind: type, leave_out: tuple[str, ...]) -> Schema:
     assert is_dataclass(kind), kind
     hints = get_type_hints(kind)
     names = [entry.name for entry in fields(kind) if entry.name not in leave_out]

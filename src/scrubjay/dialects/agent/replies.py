@@ -206,24 +206,29 @@ def recall_reply(
         body_of(hit.memory, now, text, doubts, score=round(hit.score, 2), verdict=hit.verdict)
         for hit, text in zip(given, listing.texts, strict=False)
     ]
-    words = f" {'' if hits.partly else 'Found by words only: '}{hits.degraded}" if hits.degraded else ""
-    if answered:
-        opening = f"Verdict: {hits.verdict}.{SAID[hits.verdict]}{words}"
-    else:
-        where = " with these filters" if filtered else ""
-        opening = f"Verdict: none. Memory does not know{where}.{words} Do not guess: ask the user, or try "
-        opening += "without filters." if filtered else "other words."
-    if hits.verdict is not Verdict.STRONG and hits and not reworded:
-        opening += " Try again with also: up to three other wordings of the question."
+    opening = sum_up(hits, filtered=filtered, reworded=reworded)
     if told and not answered:
         opening += " The nearest, not an answer:"
-    weaker = len(hits.answers) - len(worth) if not everything else 0
-    if weaker > 0:
+    if (weaker := len(hits.answers) - len(worth)) > 0 and not everything:
         left_out = "1 weaker hit is" if weaker == 1 else f"{weaker} weaker hits are"
         opening += f" {left_out} left out; all=true lists them."
     listing.left_out = len(worth) - len(told) if answered else 0
     body = {"verdict": str(hits.verdict), "memories": told, **present(degraded=hits.degraded)}
     return listing.reply(opening, body, more="ask again with a larger budget or limit, or with filters.")
+
+
+def sum_up(hits: Hits, *, filtered: bool, reworded: bool) -> str:
+    """Whether memory knows, how well it could look, and what to try next."""
+    words = f" {'' if hits.partly else 'Found by words only: '}{hits.degraded}" if hits.degraded else ""
+    if hits.verdict is not Verdict.NONE:
+        said = f"Verdict: {hits.verdict}.{SAID[hits.verdict]}{words}"
+    else:
+        where = " with these filters" if filtered else ""
+        said = f"Verdict: none. Memory does not know{where}.{words} Do not guess: ask the user, or try "
+        said += "without filters." if filtered else "other words."
+    if hits.verdict is not Verdict.STRONG and hits and not reworded:
+        said += " Try again with also: up to three other wordings of the question."
+    return said
 
 
 def list_reply(memories: Sequence[Memory], budget: int, now: datetime, doubts: Mapping[str, str]) -> Reply:

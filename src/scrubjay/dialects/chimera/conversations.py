@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from scrubjay.dialects.base import Body, Pieces, Stream, array, object_schema, present, text
+from scrubjay.dialects.base import COUNT, TIME, Body, Pieces, Stream, array, object_schema, present, text
 from scrubjay.dialects.chimera.memories import (
     CONTEXT,
     CONVERSATION_ID,
-    COUNT,
     DONE,
     MESSAGE,
     TEXT,
-    TIME,
     Budget,
     ConversationId,
     Limit,

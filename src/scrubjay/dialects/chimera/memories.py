@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from scrubjay.dialects.base import (
+    COUNT,
     LEFT_OUT,
     NOTICES,
     PHRASES,
+    SHARE,
+    SOME,
+    TIME,
     Body,
     Dialect,
     Schema,
@@ -20,7 +24,6 @@ from scrubjay.dialects.base import (
     either,
     flag,
     integer,
-    number,
     object_schema,
     phrases_in,
     present,
@@ -75,10 +78,8 @@ chimera = Dialect(
 )
 
 FAILED = record({"ok": {"const": False}, "data": {"type": "null"}, "error": text()})
-TIME = text(format="date-time")
 TEXT = text(minLength=1, maxLength=MAX_CONTENT)
-TAGS = array(text(minLength=1), maxItems=20)
-COUNT = integer(minimum=0)
+TAGS = array(text(**SOME), maxItems=20)
 CONVERSATION_ID = text("Such as conv-…", minLength=1, maxLength=256)
 WORKSPACE_ID = text(
     "Such as workspace-…. Default: the conversation's, else the default workspace.", minLength=1, maxLength=120
@@ -195,7 +196,7 @@ def remember(engine: Engine, args: Body) -> Any:
 VERDICTS = [str(verdict) for verdict in Verdict]
 
 
-RESULT = record({"id": text(), "title": text(), "snippet": text(), "score": number(minimum=0, maximum=1)})
+RESULT = record({"id": text(), "title": text(), "snippet": text(), "score": SHARE})
 FOUND = {
     "results": array(RESULT),
     "verdict": text("How far the first result is an answer", enum=VERDICTS),

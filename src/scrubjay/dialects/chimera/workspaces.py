@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from scrubjay.dialects.base import (
+    COUNT,
     NOTICES,
     PHRASES,
+    TIME,
     Body,
     Route,
     Schema,
@@ -17,7 +19,6 @@ from scrubjay.dialects.base import (
     text,
 )
 from scrubjay.dialects.chimera.memories import (
-    COUNT,
     DONE,
     FRAGMENT,
     MEMORIES,
@@ -25,7 +26,6 @@ from scrubjay.dialects.chimera.memories import (
     MEMORY_ID,
     TAGS,
     TEXT,
-    TIME,
     WORKSPACE_ID,
     Limit,
     Offset,

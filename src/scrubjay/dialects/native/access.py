@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from scrubjay.dialects.base import Body, Pieces, Stream, object_schema
+from scrubjay.dialects.base import SOME, Body, Pieces, Stream, object_schema
 from scrubjay.dialects.native.rows import OWNER, Limit, Name, Reason, Spaces, Text, reads, writes
 from scrubjay.dialects.schemas import fields_of, to_json
 from scrubjay.engine.engine import Engine
@@ -87,7 +87,7 @@ EVENT = object_schema(fields_of(Event, without=NOT_IN_FEEDS), closed=False)
 
 
 @reads("GET /events", "Changes as they happen", EVENT, streams=Pieces.EVENTS)
-def follow(engine: Engine, after: Annotated[str | None, {"minLength": 1}, AFTER] = None) -> Any:
+def follow(engine: Engine, after: Annotated[str | None, SOME, AFTER] = None) -> Any:
     """The changes in a space as server-sent events: who, what, when; ids and field names, never content."""
     feed = engine.feed
     events = feed.follow(after=None if after is None else feed.number_at(after))

@@ -11,9 +11,9 @@ from itertools import chain
 from typing import Annotated, Any
 
 from scrubjay.dialects import base
-from scrubjay.dialects.base import Body, Schema, array, object_schema, present, text
+from scrubjay.dialects.base import COUNT, SOME, Body, Schema, array, object_schema, present, text
 from scrubjay.dialects.native import rows
-from scrubjay.dialects.native.rows import COUNT, LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
+from scrubjay.dialects.native.rows import LARGE, Id, Limit, Offset, Reason, Text, native, reads, revises, writes
 from scrubjay.dialects.schemas import Wordings, fields_of, fill_value, shape, to_json
 from scrubjay.engine.brief import BUDGET, LEAST, MOST, Brief
 from scrubjay.engine.engine import Engine
@@ -145,7 +145,7 @@ def list_memories(
     *,
     limit: Limit = 20,
     offset: Offset = 0,
-    cursor: Annotated[str | None, {"minLength": 1}, "next_cursor of the previous page"] = None,
+    cursor: Annotated[str | None, SOME, "next_cursor of the previous page"] = None,
     order: Order = Order.CREATED,
     ascending: bool = False,
     filter: Filter,
@@ -299,7 +299,7 @@ def get_chain(engine: Engine, topic: Text) -> Any:
 # --- many at once ----------------------------------------------------------------------------------------------------
 
 OPERATION = text("Id of the bulk operation, from an earlier call", minLength=1, maxLength=100)
-TAGS = array(text(minLength=1), maxItems=20)
+TAGS = array(text(**SOME), maxItems=20)
 CHANGES_OF_MANY = {name: CHANGES[name] for name in CHANGEABLE}
 UPDATE = {"filter": object_schema(fields_of(Filter)), "add_tags": TAGS, "remove_tags": TAGS, **CHANGES_OF_MANY}
 UPDATE["reason"] = rows.REASON

@@ -9,19 +9,7 @@ from dataclasses import is_dataclass
 from functools import partial
 from typing import Annotated, Any, get_origin
 
-from scrubjay.dialects.base import (
-    LEFT_OUT,
-    Body,
-    Dialect,
-    Reach,
-    Schema,
-    array,
-    either,
-    integer,
-    present,
-    record,
-    text,
-)
+from scrubjay.dialects.base import LEFT_OUT, SOME, Body, Dialect, Reach, Schema, array, either, present, record, text
 from scrubjay.dialects.schemas import Rows, is_schema, shape, to_json
 from scrubjay.errors import Error
 
@@ -45,11 +33,10 @@ native = Dialect(
 MORE = {"hint": text("How to fix it"), "details": {"type": "object"}}
 FAILED = record({"error": record({"code": text(), "message": text()}, optional=MORE)})
 LARGE: Schema = {"degraded": text(), "left_out": LEFT_OUT}
-COUNT = integer(minimum=0)
-ID = text("A memory's id, in any form", minLength=1)
+ID = text("A memory's id, in any form", **SOME)
 REASON = text("Reason, kept in the history", minLength=1, maxLength=1000)
 Id = Annotated[str, ID]
-Text = Annotated[str, {"minLength": 1}]
+Text = Annotated[str, SOME]
 Name = Annotated[str, {"minLength": 1, "maxLength": 100}]
 Reason = Annotated[str | None, REASON]
 Limit = Annotated[int, {"minimum": 1, "maximum": 1000}]

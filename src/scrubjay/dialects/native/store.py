@@ -9,8 +9,8 @@ import json
 from itertools import islice
 from typing import Annotated, Any
 
-from scrubjay.dialects.base import Body, Pieces, Schema, Stream, array, flag, object_schema, present, text
-from scrubjay.dialects.native.rows import COUNT, LARGE, LOCAL, OWNER, Limit, Name, Spaces, Text, reads, writes
+from scrubjay.dialects.base import COUNT, SOME, Body, Pieces, Schema, Stream, array, flag, object_schema, present, text
+from scrubjay.dialects.native.rows import LARGE, LOCAL, OWNER, Limit, Name, Spaces, Text, reads, writes
 from scrubjay.dialects.schemas import shape, to_json
 from scrubjay.engine.conflicts.duplicates import DuplicatePair
 from scrubjay.engine.engine import Engine
@@ -131,7 +131,7 @@ def cancel_job(engine: Engine, id: JobId) -> Any:
 
 # --- suggestions -----------------------------------------------------------------------------------------------------
 
-SUGGESTION = text("A suggestion's id", minLength=1)
+SUGGESTION = text("A suggestion's id", **SOME)
 SuggestionId = Annotated[str, SUGGESTION]
 
 
@@ -145,7 +145,7 @@ def list_suggestions(engine: Engine) -> Any:
 def accept_suggestion(
     engine: Engine,
     id: SuggestionId,
-    text: Annotated[str | None, {"minLength": 1}, "What to store instead of its own words"] = None,
+    text: Annotated[str | None, SOME, "What to store instead of its own words"] = None,
 ) -> Any:
     """Store what was suggested as a memory; the suggestion is gone then."""
     return engine.suggestions.accept(id, text).memory

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-from scrubjay.dialects.base import Schema, array, flag, integer, object_schema, text
+from scrubjay.dialects.base import array, flag, integer, object_schema, text
 from scrubjay.dialects.native import rows
-from scrubjay.dialects.schemas import full_shape
+from scrubjay.dialects.schemas import full_shape, with_fields
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync import wire
 from scrubjay.engine.sync.merge import Winner, WinnerPolicy
@@ -30,15 +30,9 @@ SEEN = {"type": "object", "additionalProperties": CLOCK, "maxProperties": 1000}
 ERASED = integer(enum=[one.value for one in Erased])
 
 
-def with_fields(kind: type, **fields: Schema) -> Schema:
-    """The schema of a value, some of whose fields are described in more detail."""
-    schema = full_shape(kind)
-    return {**schema, "properties": {**schema["properties"], **fields}}
-
-
-MEMORY = with_fields(Memory, hlc=CLOCK, version={**NUMBER, "minimum": 1}, seq=NUMBER, access_count=NUMBER)
+MEMORY = with_fields(full_shape(Memory), hlc=CLOCK, version={**NUMBER, "minimum": 1}, seq=NUMBER, access_count=NUMBER)
 REPLICA = with_fields(
-    Replica,
+    full_shape(Replica),
     memory=MEMORY,
     erased=ERASED,
     seen=SEEN,
@@ -51,11 +45,11 @@ REPLICA = with_fields(
     },
     parts=integer(minimum=0, maximum=10_000),
 )
-STAMP = with_fields(Stamp, hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)
-HEARD = with_fields(Heard, number=NUMBER)
-LINK = with_fields(Link, hlc=CLOCK)
+STAMP = with_fields(full_shape(Stamp), hlc=CLOCK, version=NUMBER, erased=ERASED, seen=SEEN, aliases=NUMBER)
+HEARD = with_fields(full_shape(Heard), number=NUMBER)
+LINK = with_fields(full_shape(Link), hlc=CLOCK)
 PARCEL = with_fields(
-    SyncBatch,
+    full_shape(SyncBatch),
     replicas=array(REPLICA),
     links=array(LINK),
     spaces={"type": "object", "additionalProperties": {"type": ["string", "null"]}},

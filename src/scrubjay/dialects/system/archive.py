@@ -6,14 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, array, flag, present, record, text
+from scrubjay.dialects.base import COUNT, LEFT_OUT, SHARE, TIME, Body, array, flag, present, record, text
 from scrubjay.dialects.system.definitions import (
-    COUNT,
     ID,
     NUMBER,
     SAME_AS,
-    SHARE,
-    TIME,
     code_of,
     gives,
     moment,

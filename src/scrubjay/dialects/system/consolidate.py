@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import Body, array, flag, object_schema, text
-from scrubjay.dialects.system.definitions import (
-    CATEGORY,
-    COUNT,
-    ID,
-    SHARE,
-    TAGS,
-    TIME,
-    gives,
-    success_reply,
-    system,
-    takes,
-)
+from scrubjay.dialects.base import COUNT, SHARE, TIME, Body, array, flag, object_schema, text
+from scrubjay.dialects.system.definitions import CATEGORY, ID, TAGS, gives, success_reply, system, takes
 from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy, Writer
 
 if TYPE_CHECKING:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay import errors
 from scrubjay.dialects.base import (
+    COUNT,
+    SHARE,
+    TIME,
     Body,
     Dialect,
     Schema,
@@ -26,6 +29,7 @@ from scrubjay.dialects.base import (
     request_id,
     text,
 )
+from scrubjay.dialects.schemas import with_fields
 from scrubjay.errors import Duplicate, Error, InvalidInput
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import AccessLevel, Category, Memory
@@ -139,13 +143,10 @@ INPUTS: dict[str, dict[str, Any]] = json.loads(
     resources.files("scrubjay.dialects.system").joinpath("inputs.json").read_text("utf-8")
 )
 
-TIME = text(format="date-time")
-SHARE = number(minimum=0, maximum=1)
 CATEGORY = text(enum=[str(category) for category in Category])
 TAGS = array(text())
 ID = text()
 SAME_AS = array(ID, description="Other memories that it now says the same as: keep one of them")
-COUNT = integer(minimum=0)
 NUMBER = number()
 FAILED = object_schema(
     {
@@ -193,10 +194,6 @@ def success_reply(**fields: Any) -> Body:
 def takes(name: str, **more: Schema) -> Schema:
     schema: Schema = INPUTS[name]["takes"]
     return with_fields(schema, **more)
-
-
-def with_fields(schema: Schema, **more: Schema) -> Schema:
-    return {**schema, "properties": {**schema["properties"], **more}}
 
 
 def read_filter(filters: Mapping[str, Any], **more: Any) -> Filter:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrubjay import errors
-from scrubjay.dialects.base import Body, Schema, integer, record, text
+from scrubjay.dialects.base import COUNT, TIME, Body, Schema, integer, record, text
 from scrubjay.dialects.system import archive, sync
-from scrubjay.dialects.system.definitions import COUNT, ID, TIME, code_of, gives, success_reply, system
+from scrubjay.dialects.system.definitions import ID, code_of, gives, success_reply, system
 from scrubjay.engine.archive.restoring import Restored
 from scrubjay.engine.sync import run
 from scrubjay.errors import Error

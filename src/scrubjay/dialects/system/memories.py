@@ -7,9 +7,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.dialects.base import (
+    COUNT,
     LEFT_OUT,
     NOTICES,
     PHRASES,
+    SHARE,
+    TIME,
     WORDINGS,
     Body,
     array,
@@ -25,18 +28,16 @@ from scrubjay.dialects.base import (
     served_name,
     text,
 )
+from scrubjay.dialects.schemas import with_fields
 from scrubjay.dialects.system.definitions import (
     CATEGORY,
-    COUNT,
     EXPIRES,
     ID,
     INPUTS,
     MEMORY,
     NUMBER,
     SAME_AS,
-    SHARE,
     TAGS,
-    TIME,
     TOLERANCE,
     ahead,
     check_range,
@@ -47,7 +48,6 @@ from scrubjay.dialects.system.definitions import (
     success_reply,
     system,
     takes,
-    with_fields,
 )
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.dialects.base import LEFT_OUT, Body, Reach, array, record, text
-from scrubjay.dialects.system.definitions import COUNT, ID, TIME, gives, moment, success_reply, system, takes
+from scrubjay.dialects.base import COUNT, LEFT_OUT, TIME, Body, Reach, array, record, text
+from scrubjay.dialects.system.definitions import ID, gives, moment, success_reply, system, takes
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
 from scrubjay.values.memory import Category
