@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 
 import numpy as np
@@ -61,18 +60,6 @@ def test_a_model_that_fails_on_the_examples_leaves_the_signs_to_decide():
     chosen = with_model(Broken()).category("User prefers tea", HashingEmbedder().embed_query("User prefers tea"))
 
     assert chosen is Category.PREFERENCE
-
-
-@pytest.mark.parametrize(
-    "piece", ["a", "_", "is ", "a,", "by the next ", "(", "more ", "a_", " ", "goal for ", "half-", "ed "]
-)
-def test_signs_in_hostile_text_are_found_in_no_time(piece):
-    signs("warm up")
-
-    begun = time.thread_time()
-    signs((piece * 50_000)[:50_000])
-
-    assert time.thread_time() - begun < 2  # 2 ms where this was written; quadratic would be minutes
 
 
 @pytest.mark.parametrize(

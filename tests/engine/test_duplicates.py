@@ -72,10 +72,6 @@ def test_a_twin_is_stored_and_both_are_reported(jay):
     assert (twins.newer.id, twins.older.id) == (newer.id, older.id)
 
 
-def test_there_are_none_in_an_empty_store(jay):
-    assert list(jay.conflicts.duplicates()) == []
-
-
 def test_what_is_forgotten_is_nobodys_twin_and_what_is_elsewhere_only_to_those_who_look_there(jay):
     gone = jay.store("User likes green tea").memory
     jay.forget(gone.id)
@@ -85,13 +81,6 @@ def test_what_is_forgotten_is_nobodys_twin_and_what_is_elsewhere_only_to_those_w
     assert list(jay.bound_to(only=True).conflicts.duplicates()) == []
     [pair] = jay.conflicts.duplicates()
     assert (pair.older.space, pair.newer.space) == ("elsewhere", "default")
-
-
-@pytest.mark.parametrize(("old", "new"), OUTDATED)
-def test_no_update_is_refused(jay, old, new):
-    jay.store(old)
-
-    assert jay.store(new).memory.content == new
 
 
 @pytest.mark.long

@@ -37,8 +37,11 @@ SHAPES = {
     "marks": ["\u0316\u0301", "\u0f73", "a\u0316\u0301\u05b0", "\uff9e\u0301", "\u200d", "\u202e", "\U000e0020"],
     "scripts": ["東", "가", "ب", "ก", "🦜", "👩\u200d👩\u200d👧", "ﷺ", "㌖"],
     "joints": ["a.", "a_", "a'", "1:", "aB", "a@b.", "$1", "[[a]]"],
-    "words": ["use ", "ai ", "run ", "ignore all ", "you must ", "password is ", "when the user asks ", "12:30 "],
+    "words": ["use ", "ai ", "run ", "you must ", "password is ", "when the user asks ", "12:30 "],
     "tokens": ["eyJa.", "sk-", "a://b:", "xapp-1-A-", "4-4 ", "-----BEGIN PRIVATE KEY-----", "recovery code ", "key="],
+    "orders": ["ignore all ", "you must always ", "send passwords to ", "password=", "AKIA", "[MASK", "x" * 40 + "."],
+    "phrases": ["a", "a b ", "ab cd ", "ab. ", "a@", "x://", "1a", "+", "a-.", "𝒳", "\0", "the dark mode "],
+    "signs of a category": ["is ", "a,", "by the next ", "(", "more ", "goal for ", "half-", "ed "],
 }
 EVERY = [piece for some in SHAPES.values() for piece in some]
 
@@ -98,6 +101,12 @@ def test_a_text_of_several_things_costs_little_to_store_and_to_ask(used_with_vec
     used_with_vectors(f"x{text}")
 
 
+EDGES = [  # in which a reasoning might name other decisions
+    "builds_on:", "synthesizes: [          ", "synthesizes: decision_a ,, ", f"synthesizes: decision_{'a' * 50} , ",
+    "**builds_on****:**", "decision_a,", "builds_on: decision_a and ", "builds_on:\n- decision_a\n- ",
+    "builds_on```:```", "builds_on ([[<((", "builds_on decision_a )]>) ", "builds_on decision_a + ", "builds_on ",
+    "builds_on:\n1. decision_a\n11111. ",
+]  # fmt: skip
 OTHER_READERS = {
     "the fence around what a model is given": neutral,
     "the edges of a decision": edges_in,
@@ -121,6 +130,11 @@ def test_whatever_else_reads_a_text_reads_it_quickly(reader):
 
     for text in (*HOLLOW, *map(repeated, SHAPES["marks"]), *map(repeated, SHAPES["signs"])):
         check(read, text, prose=0.0)
+
+
+@pytest.mark.parametrize("piece", EDGES)
+def test_what_may_name_other_decisions_is_read_quickly(piece):
+    check(edges_in, f"synthesizes: [{repeated(piece)}", prose=0.0)
 
 
 def test_a_long_note_made_of_the_words_of_the_question_is_read_quickly():

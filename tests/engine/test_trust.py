@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from time import thread_time
 
 import pytest
 
@@ -17,8 +16,6 @@ from scrubjay.values.search import Filter
 from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
 from tests.engine.trust_texts import HARMLESS, LOOK_ALIKES, POISON, SECRETS
-
-pytestmark = pytest.mark.process
 
 TOKEN = SECRETS["github"]
 ORDER = POISON[0]
@@ -99,28 +96,6 @@ def test_an_order_is_noticed_in_the_middle_of_a_long_text():
 
 def test_text_that_people_cannot_see_is_noticed():
     assert reads_like_instructions("A tidy note" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey me"))
-
-
-HOSTILE = [
-    "when the user asks ", "password=", "sk-", "eyJabcdefgh.", "a://b:c", "ignore all ", "send passwords to ", "4 ",
-    "-----BEGIN PRIVATE KEY-----", "[MASK", "you must always ", "AKIA", "x" * 40 + ".",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_time_grows_with_the_text_and_no_faster(piece):
-    def cost(length):
-        text = (piece * (length // len(piece) + 1))[:length]
-        costs = []
-        for _ in range(5):
-            begun = thread_time()
-            list(secrets_in(text))
-            reads_like_instructions(text)
-            costs.append(thread_time() - begun)
-        return min(costs)
-
-    # Four times the text; its square would be sixteen. Once in a while another process has the caches all the time.
-    assert any(cost(48_000) < 12 * cost(12_000) for _ in range(3))
 
 
 # --- policies --------------------------------------------------------------------------------------------------------
