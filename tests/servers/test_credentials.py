@@ -14,9 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from scrubjay.dialects.base import Reach
 from scrubjay.errors import InvalidInput, Unauthenticated
 from scrubjay.servers.http.app import build_app, listening
-from scrubjay.servers.http.credentials import Credentials
+from scrubjay.servers.http.credentials import Credentials, Tokens
 from scrubjay.servers.http.sign_in import SignInLink
-from scrubjay.servers.http.tokens import Tokens
 from scrubjay.values.callers import CredentialKind, Role
 from tests.servers.sites import client_of
 from tests.servers.small_dialect import ANY, small_dialect

@@ -15,8 +15,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.errors import RateLimited
 from scrubjay.servers.http import rate_limits as module
 from scrubjay.servers.http.app import build_app
-from scrubjay.servers.http.budgets import KINDS, PER_MINUTE, budget_of
-from scrubjay.servers.http.rate_limits import Limits, rate_of
+from scrubjay.servers.http.rate_limits import KINDS, PER_MINUTE, Limits, budget_of, rate_of
 from scrubjay.values.callers import Caller, Role
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of

@@ -12,8 +12,8 @@ import pytest
 
 from scrubjay.dialects.base import Pieces, Route, Stream
 from scrubjay.dialects.table import ONLY_REST, find
+from scrubjay.servers.http.admission import RECHECK_SECONDS
 from scrubjay.servers.http.app import build_app
-from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.values.callers import Role
 from scrubjay.values.memory import AccessLevel
 from tests.servers.peer import CLIENT, HANDSHAKE

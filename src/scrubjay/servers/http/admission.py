@@ -4,25 +4,35 @@ Every request leaves here with an engine bound to its caller and its space (`req
 what `is_open` names passes without a credential. The space is `?space=` or `X-Scrubjay-Space`, which must exist: the
 first store would create a misspelt one. Otherwise it is the process's own, or the first that the caller was
 granted, if that one was not. It is written to, and the first among those that are read; a read over REST that names one
-stays in it (rest.py). The credentials of long answers are checked again (open_streams.py).
+stays in it (rest.py).
+
+A request is authenticated once, and a stream may last for days. So while any is open, one task checks all of them again
+every few seconds, each credential once however many streams it has. A stream whose credential fails, or whose caller
+has other rights now, ends: its client asks again, and gets what it may see now.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 
+import anyio
 from anyio.to_thread import run_sync
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrubjay.engine import access
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, RateLimited
-from scrubjay.servers.http.credentials import Credentials, Proven
-from scrubjay.servers.http.open_streams import RECHECK_SECONDS, OpenStreams
+from scrubjay.errors import Error, Forbidden, RateLimited, Unauthenticated
+from scrubjay.servers.http.credentials import Credentials, Proven, proof_in
 from scrubjay.servers.http.rate_limits import Limits, rate_of
+from scrubjay.values.callers import Caller
+
+RECHECK_SECONDS = 3.0  # we promise that a stream ends within ten seconds
 
 # Health, readiness, signing in, and the page's files. Everything else needs a caller.
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/sign-in"})
@@ -97,3 +107,83 @@ def with_rate(scope: Scope, send: Send) -> Send:
         await send(message)
 
     return send_with_rate
+
+
+# --- answers that are streams ----------------------------------------------------------------------------------------
+
+
+Prove = Callable[[Request, str], Proven]
+
+
+@dataclass(eq=False, slots=True)
+class Answer:
+    """One that may become a stream."""
+
+    request: Request
+    caller: Caller
+    running: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    of_events: bool = False
+
+    @property
+    def proof(self) -> tuple[object, ...]:
+        """Equal for those that can be checked together."""
+        return proof_in(self.request), self.caller
+
+
+class OpenStreams:
+    def __init__(self, prove: Prove, seconds: float = RECHECK_SECONDS) -> None:
+        self._prove = prove
+        self._seconds = seconds
+        self._open: set[Answer] = set()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def run(self, app: ASGIApp, request: Request, caller: Caller, receive: Receive, send: Send) -> None:
+        """Let the app answer, for as long as its caller may read the answer."""
+        answer = Answer(request, caller)
+
+        async def noticed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = Headers(raw=message["headers"])
+                answer.of_events = headers.get("content-type", "").startswith("text/event-stream")
+                if "content-length" not in headers:  # its length is not known yet
+                    self._watch(answer)
+            await send(message)
+
+        try:
+            with answer.running:
+                await app(request.scope, receive, noticed)
+        finally:
+            self._leave(answer)
+        # Events may end anywhere. Part of anything else (an export) must not look complete: the connection is cut.
+        if answer.running.cancelled_caught and answer.of_events:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _watch(self, answer: Answer) -> None:
+        self._open.add(answer)
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._look_again())
+
+    def _leave(self, answer: Answer) -> None:
+        self._open.discard(answer)
+        if not self._open and self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    async def _look_again(self) -> None:
+        while True:
+            await anyio.sleep(self._seconds)
+            alike: dict[tuple[object, ...], list[Answer]] = {}
+            for answer in self._open:
+                alike.setdefault(answer.proof, []).append(answer)
+            for answers in alike.values():
+                if not await run_sync(self._still_good, answers[0]):
+                    for answer in answers:
+                        answer.running.cancel()
+
+    def _still_good(self, answer: Answer) -> bool:
+        with suppress(Error):  # the store is unavailable for a moment; the next check decides
+            try:
+                return self._prove(answer.request, answer.request.method).caller == answer.caller
+            except (Unauthenticated, Forbidden):
+                return False
+        return True

@@ -48,25 +48,22 @@ from scrubjay.errors import Error, InvalidInput
 from scrubjay.hooks.listening import listen
 from scrubjay.servers.calls import Service, fault, offered_dialect
 from scrubjay.servers.http.access_log import Journal, set_up_logs
-from scrubjay.servers.http.admission import Admission
+from scrubjay.servers.http.admission import RECHECK_SECONDS, Admission
 from scrubjay.servers.http.connect_texts import announcement
 from scrubjay.servers.http.connection import config_of
-from scrubjay.servers.http.credentials import Credentials
+from scrubjay.servers.http.credentials import Credentials, Tokens
 from scrubjay.servers.http.crowd import Crowd, room_for
-from scrubjay.servers.http.docs import docs
 from scrubjay.servers.http.forwarded import Forwarded, Network, networks
 from scrubjay.servers.http.guard import MAX_BODY_BYTES, Guard, Refusal, StoppedReading, failure, origins_in
 from scrubjay.servers.http.metrics import Metrics
 from scrubjay.servers.http.one_site import OneSite
-from scrubjay.servers.http.open_streams import RECHECK_SECONDS
 from scrubjay.servers.http.openapi import description
-from scrubjay.servers.http.page import page_routes
+from scrubjay.servers.http.page import docs, page_routes
 from scrubjay.servers.http.processes import Worker, bind_socket
 from scrubjay.servers.http.rate_limits import Limits, SharedWindows
 from scrubjay.servers.http.rest import address_of, dialects_by_root, fail, refuse, rest_routes, root_of, turned_away
 from scrubjay.servers.http.sign_in import SignInLink, session_routes
 from scrubjay.servers.http.streams import Streams
-from scrubjay.servers.http.tokens import Tokens
 from scrubjay.servers.mcp.sampling import ASK_SECONDS
 from scrubjay.servers.mcp.server import Endpoint, asks, build_endpoint, build_server, owned_by, running
 from scrubjay.servers.workers import SECONDS, Workers

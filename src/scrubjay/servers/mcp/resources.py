@@ -31,7 +31,7 @@ from scrubjay.dialects.base import Dialect, Resources
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, StorageError
 from scrubjay.servers.calls import fault
-from scrubjay.servers.http.budgets import READ
+from scrubjay.servers.http.rate_limits import READ
 from scrubjay.values.callers import Provenance
 
 TYPE_CHECKING = False
