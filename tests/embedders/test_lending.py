@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import socket
 import threading
 from contextlib import ExitStack, closing, suppress
-from itertools import count
+from itertools import count, repeat
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,6 +26,7 @@ from scrubjay.machine.locks import try_lock
 from scrubjay.settings import load
 from tests.conftest import sqlite_store
 from tests.embedders.embedder_contract import EmbedderContract
+from tests.reliability.processes import Child
 
 NO_PROCESS = 2**31 - 1  # more than any system gives
 PATIENT = 60.0  # for lenders in tests of other things: a busy machine is no failure
@@ -339,6 +341,20 @@ def test_who_waits_in_vain_for_another_that_loads_loads_it_too(window, tmp_path)
 
     assert model.loads == 1
     os.close(stopped)
+
+
+@pytest.mark.process
+def test_a_process_that_is_stopped_while_it_loads_keeps_no_one_waiting(window, tmp_path):
+    """As a window is whose client was suspended at that moment. The clock stands still: no wait would ever end."""
+    (tmp_path / "run").mkdir(exist_ok=True)
+    with Child("lock", tmp_path / "run") as other:
+        other.hear()
+        os.kill(other.process.pid, signal.SIGSTOP)
+        looks = repeat(0.0, 100)
+
+        window(model := Counted(), listens=False, now=lambda: next(looks)).load()
+
+    assert model.loads == 1
 
 
 def test_a_lender_gives_its_model_back_after_ten_idle_minutes_and_loads_it_for_the_next_text(window, tmp_path):

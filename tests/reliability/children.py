@@ -24,6 +24,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.errors import Error
 from scrubjay.folders.registry import Registry
 from scrubjay.machine.local_sockets import LENDS
+from scrubjay.machine.locks import try_lock
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.times import iso
 from tests.conftest import Clock
@@ -244,6 +245,14 @@ def read_again_as_nobody(path: str) -> None:
             say(found=[hit.memory.content for hit in jay.search("harbour").hits])
         except Error as error:
             say(refused=error.message)
+
+
+@job
+def lock(folder: str) -> None:
+    """Hold a lock until the end, as who loads a model does."""
+    assert try_lock(os.open(folder, os.O_RDONLY))
+    say(locked=True)
+    heard()
 
 
 @job

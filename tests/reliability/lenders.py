@@ -4,6 +4,7 @@ benches."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,10 +41,24 @@ def filled(home: Path) -> Path:
     return home
 
 
-def window(home: Path, *, patient: bool = True, **env: str) -> Peer:
-    peer = Peer(home, command=[sys.executable, "-c", PATIENT, "mcp"] if patient else COMMAND, **MODEL, **env)
+def window(home: Path, *, patient: bool = True, mounts: str = "", **env: str) -> Peer:
+    """`mounts`: commands of root's, after which this window sees other files than the rest of the machine."""
+    command = [sys.executable, "-c", PATIENT, "mcp"] if patient else COMMAND
+    if mounts:
+        command = ["unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh", *command]
+    peer = Peer(home, command=command, **MODEL, **env)
     peer.greet()
     return peer
+
+
+def another_version(folder: Path) -> dict[str, str]:
+    """The environment of an installation whose model's vectors are others, with a store of its own in the same home."""
+    shutil.copytree(Path(scrubjay.__file__).parent, folder / "scrubjay")
+    catalogue = folder / "scrubjay" / "embedders" / "catalogue.py"
+    changed = catalogue.read_text().replace("\nRECIPE = 1\n", "\nRECIPE = 1_000\n")
+    assert changed != catalogue.read_text()
+    catalogue.write_text(changed)
+    return {"PYTHONPATH": str(folder), "SCRUBJAY_STORE": f"sqlite:///{folder}/memories.db"}
 
 
 def command(home: Path, *arguments: str) -> subprocess.Popen[bytes]:

@@ -12,6 +12,8 @@ import pytest
 from scrubjay.hooks.asking import ask
 from scrubjay.machine.local_sockets import LENDS, exchange
 from tests.reliability.lenders import (
+    QUESTION,
+    another_version,
     ended_at_random,
     filled,
     found,
@@ -150,6 +152,25 @@ def test_another_user_is_neither_lent_to_nor_borrowed_from(home):
         assert other.hear() == {"asked": 0}
 
 
+def test_each_of_two_versions_lends_to_its_own_kind_only(home, tmp_path):
+    """Both are installed and have windows open in one home; their models' vectors mean different things."""
+    (tmp_path / "other").mkdir()
+    other = another_version(tmp_path / "other")
+    with ExitStack() as stack:
+        ours, theirs, ours_too, theirs_too = (stack.enter_context(window(home, **env)) for env in ({}, other) * 2)
+        assert found(ours)
+        stored = theirs.call("store_memory", content="The boat is in the harbour of Hvar")["structuredContent"]
+        assert "embedding_pending" not in stored["created"]
+        for peer in (theirs, ours_too, theirs_too):
+            assert found(peer)
+
+        assert not imports(ours_too, "onnxruntime")
+        assert not imports(theirs_too, "onnxruntime")
+        assert {*lenders(home)} == {ours.process.pid, theirs.process.pid}
+        for peer, place in ((ours_too, "Split"), (theirs_too, "Hvar")):
+            assert place in str(peer.call("search_memories", query=QUESTION))
+
+
 def test_the_home_may_be_read_only_or_have_no_place_for_sockets(home):
     (home / "run").write_text("a file where the folder would be")
     with window(home) as one, window(home) as other:
@@ -158,6 +179,35 @@ def test_the_home_may_be_read_only_or_have_no_place_for_sockets(home):
         assert search(home)[0]
         assert imports(one, "onnxruntime")
         assert imports(other, "onnxruntime")
+
+
+def test_in_containers_without_proc_a_model_is_lent_and_its_lender_replaced(home):
+    if os.geteuid() != 0:
+        return  # only root can take it away
+    without = {"mounts": "mount -t tmpfs none /proc"}
+    with window(home, **without) as lender, window(home, **without) as other:
+        assert found(lender)
+        assert found(other)
+        assert not imports(other, "onnxruntime")
+
+        lender.process.kill()
+        assert found(other)
+        assert lenders(home) == [other.process.pid]
+
+
+def test_who_may_only_read_the_home_borrows_there_and_lends_nothing(home):
+    if os.geteuid() != 0:
+        return  # who else is not let in by the rights of files
+    only_read = {"mounts": f"mount --bind '{home}' '{home}' && mount -o remount,bind,ro '{home}'"}
+    with window(home) as lender, window(home, **only_read) as other:
+        assert found(lender)
+        assert found(other)
+        assert not imports(other, "onnxruntime")
+
+        lender.process.kill()
+        assert found(other)
+        assert imports(other, "onnxruntime")
+        assert lenders(home) == [lender.process.pid], "it can remove nothing, either"
 
 
 def test_a_long_path_is_as_good_as_a_short_one(tmp_path):

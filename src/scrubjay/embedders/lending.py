@@ -12,7 +12,6 @@ loaded here instead is given back. A request names the model by its fingerprint,
 from __future__ import annotations
 
 import base64
-import heapq
 import os
 import threading
 import time
@@ -20,15 +19,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.embedders.base import Embedder, NotLoaded
 from scrubjay.lazy import ctypes
 from scrubjay.lazy import numpy as np
-from scrubjay.machine.local_sockets import LENDS, exchange, remove_dead, sockets
-from scrubjay.machine.locks import try_lock
+from scrubjay.machine.local_sockets import LENDS, exchange, is_stopped, remove_dead, sockets
+from scrubjay.machine.locks import lock_holder, try_lock
 from scrubjay.values.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -140,7 +138,7 @@ class Lending:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """No other process of this home loads a model meanwhile; unless one takes too long, or nothing can be locked.
+        """No other process of this home loads a model meanwhile, unless it is stopped or late or cannot lock.
 
         Who will not lend what it loads only waits for others.
         """
@@ -152,7 +150,7 @@ class Lending:
             with suppress(OSError):
                 folder = os.open(self.home / "run", os.O_RDONLY)  # it has no lock of its own that could be left behind
                 until = self.now() + LOADING_SECONDS
-                while not try_lock(folder) and self.now() < until:
+                while not try_lock(folder) and self.now() < until and not is_stopped(lock_holder(folder)):
                     time.sleep(0.02)
                 if self._socket is None:
                     os.close(folder)
@@ -279,19 +277,17 @@ class Turns:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: list[tuple[int, int]] = []
-        self._count = count()
+        self._waiting: list[tuple[int, float]] = []
         self._busy = False
 
     @contextmanager
     def turn(self, size: int, seconds: float) -> Iterator[None]:
         """:raises TimeoutError: if it does not come in time"""
         with self._changed:
-            mine = (size, next(self._count))
-            heapq.heappush(self._waiting, mine)
-            came = self._changed.wait_for(lambda: not self._busy and self._waiting[0] == mine, seconds)
+            mine = (size, time.monotonic())
+            self._waiting.append(mine)
+            came = self._changed.wait_for(lambda: not self._busy and min(self._waiting) == mine, seconds)
             self._waiting.remove(mine)
-            heapq.heapify(self._waiting)
             if not came:
                 self._changed.notify_all()
                 raise TimeoutError

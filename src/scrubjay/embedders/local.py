@@ -3,7 +3,7 @@
     text -> prefix -> pieces -> start … end -> network -> pooling -> length 1
 
 Texts go through the network one at a time: with 8-bit weights a vector depends on its neighbours in the batch (cosine
-0.994 to 0.999), and batches are no faster. Each uses one thread; a bulk runs two texts side by side.
+0.993 to 0.996), and batches of long texts are no faster. Each uses one thread; a bulk runs two texts side by side.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 if sys.platform == "win32":
     import msvcrt
@@ -31,3 +33,11 @@ else:
 
     def unlock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def lock_holder(file: int) -> int:
+    """The process that has locked it; 0 where the system does not say."""
+    name = f":{os.fstat(file).st_ino} "
+    with suppress(OSError), open("/proc/locks") as locks:
+        return next((int(line.split()[4]) for line in locks if name in line and "FLOCK" in line), 0)
+    return 0

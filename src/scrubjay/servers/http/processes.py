@@ -76,10 +76,6 @@ class Worker:
 # --- the process that keeps the workers ------------------------------------------------------------------------------
 
 
-class Stopped(Exception):
-    """A signal came."""
-
-
 def count_of(text: str) -> int:
     """How many processes a setting means.
 
@@ -131,23 +127,19 @@ def keep_workers(settings: Settings, count: int) -> int:
         announces=True,
     )
     for one in SIGNALS:
-        signal.signal(one, stop)
+        signal.signal(one, signal.default_int_handler)
     workers: dict[int, subprocess.Popen[bytes]] = {}
     try:
         for number in range(count):
             workers[number] = start_worker(replace(shared, number=number, announces=number == 0))
         return replace_dead(workers, shared)
-    except Stopped:
+    except KeyboardInterrupt:
         return 0
     finally:
         for one in SIGNALS:
             signal.signal(one, signal.SIG_IGN)
         end(workers.values())
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def stop(_number: int, _frame: object) -> None:
-    raise Stopped
 
 
 def start_worker(worker: Worker) -> subprocess.Popen[bytes]:
