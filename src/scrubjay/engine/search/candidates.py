@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine.search import ranking, verdict
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
-from scrubjay.engine.trust import was_asked_for
+from scrubjay.lazy import modules
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.words import query_words
 from scrubjay.values.callers import Audience
@@ -30,9 +30,12 @@ from scrubjay.values.times import moment
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
+    from scrubjay.engine import trust
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.store.models import ModelScores
     from scrubjay.values.vectors import Knots
+else:  # for flagged memories only: its patterns take 35 ms to compile
+    [trust] = modules("scrubjay.engine", "trust")
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
 FROM_THEN = 50  # candidates by meaning from the time that a question names
@@ -65,7 +68,7 @@ class FoundCandidates(NamedTuple):
             row
             for row in ranked.order
             if (memory := flagged.get(ranked.memories[row])) is None
-            or (ranked.chances[row] >= verdict.BEYOND_DOUBT and was_asked_for(memory, (query.text, *query.also)))
+            or (ranked.chances[row] >= verdict.BEYOND_DOUBT and trust.was_asked_for(memory, (query.text, *query.also)))
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
