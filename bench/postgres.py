@@ -23,7 +23,6 @@ import random
 import statistics
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -131,7 +130,7 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
     by_name = {table.name: table for table in TABLES}
     spaces = [(name, None, 1, 0, 0, 0, None, None) for name in ("default", "project")]
     target.take_in(by_name["spaces"], spaces, "[]")
-    bare, spent, cpu, when = copied(store, Data(), count), 0.0, 0.0, Counter[tuple]()
+    bare, spent, cpu = copied(store, Data(), count), 0.0, 0.0
     server = server_cpu_of_all(store)
     made = batches(data, count)
     while some := list(islice(made, 20)):  # made beforehand: the server writes while the next batch is made ready
@@ -139,21 +138,16 @@ def load(store: PostgresStore, data: Data, count: int) -> Figure:
         for memories, vectors in some:
             target.take_in(by_name["memories"], memories, "[]")
             target.take_in(by_name["vectors"], vectors, "[]")
-        target.conflicts.settle()
+        target.settle()
         spent, cpu = spent + time.perf_counter() - began, cpu + time.process_time() - used
-        for memories, _ in some:
-            when.update(created_when(memories))
-    activity = [(*key, created, 0, 0, 0) for key, created in sorted(when.items())]
     began, used = time.perf_counter(), time.process_time()
-    for start in range(0, len(activity), 1_000):
-        target.take_in(by_name["activity"], activity[start : start + 1_000], "[]")
     target.finish("[]")
     end, cpu = time.perf_counter() - began, cpu + time.process_time() - used
     server = server_cpu_of_all(store) - server
     target.release()
     print(
         f"bulk load          {count / (spent + end):,.0f} rows/s by the clock: {spent:.1f} s for rows, {end:.1f} s for"
-        f" signatures, totals and indexes; processor {cpu:.1f} s of the client, {server:.1f} s of the server,"
+        f" signatures, sizes and indexes; processor {cpu:.1f} s of the client, {server:.1f} s of the server,"
         f" {count / (cpu + server):,.0f} rows per second of both sides'; a plain COPY {count / bare:,.0f} rows/s"
     )
     return Figure(
@@ -186,16 +180,6 @@ def imported(url: str, count: int) -> Figure:
         goal=3_000.0,
         more_is_better=True,
     )
-
-
-def created_when(memories: Sequence[tuple]) -> Iterator[tuple]:
-    """The keys of `activity` that count these memories, as a copy brings them along."""
-    names = ("space", "user", "category", "conversation", "created_at")
-    for row in memories:
-        space, user, category, conversation, at = (row[MEMORY.index(name)] for name in names)
-        for part in ("", f"user:{user}", f"category:{category}", f"conversation:{conversation}"):
-            for hours in (1, 24):
-                yield space, part, hours, at // 3_600_000 // hours * hours, "shared"
 
 
 def copied(store: PostgresStore, data: Data, count: int) -> float:

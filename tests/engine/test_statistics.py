@@ -388,8 +388,8 @@ def test_consolidations_are_shown_once_they_are_counted(jay: Engine, clock: Cloc
     memory, *_ = [kept(jay, f"Number {n}") for n in range(8)]
     assert stats(jay).consolidation_rate.memories_consolidated == 0
     with jay.records.writing() as tx:
-        tx.count_consolidation(memory, sources=3, at=clock.time)
-        tx.count_consolidation(memory, sources=2, at=clock.time)
+        tx.statistics.count_consolidation(memory, sources=3, at=clock.time)
+        tx.statistics.count_consolidation(memory, sources=2, at=clock.time)
 
     found = stats(jay).consolidation_rate
 

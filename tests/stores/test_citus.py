@@ -70,7 +70,7 @@ def test_the_statements_of_a_script_are_sent_one_by_one() -> None:
 
 
 def test_every_statement_of_every_script_is_whole() -> None:
-    for version in (0, UPGRADED["postgres"]):
+    for version in (0, UPGRADED["postgres"][0]):
         for statement in statements_in(script_for("postgres", version)):
             assert statement.count("$$") % 2 == 0
             assert statement.count("(") == statement.count(")"), statement

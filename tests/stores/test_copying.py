@@ -108,7 +108,7 @@ def fill(store: Store) -> None:
         tx.history.set_fact(OWN_MODEL, "m")
         tx.clock.tick(later(9_999))
         tx.judge_category(first.id, agreed=True)
-        tx.count_consolidation(first.id, sources=2, at=NOW)
+        tx.statistics.count_consolidation(first.id, sources=2, at=NOW)
         tx.spaces.number_checkpoint("work", 7)
         tx.callers.add(
             Credential(id="k", kind=CredentialKind.KEY, user="bob", role=Role.MEMBER, name="n", created_at=NOW,

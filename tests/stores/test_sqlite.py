@@ -21,8 +21,6 @@ from typing import Any
 import apsw
 import pytest
 
-import scrubjay
-from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.errors import (
     InvalidInput,
     StorageBusy,
@@ -299,39 +297,6 @@ def test_readers_answer_while_another_process_holds_a_transaction(store: SqliteS
         assert got(store, memory.id).access_count == 1
         with closing(SqliteStore(path)) as other:
             assert listed(other) == [memory.id]
-
-
-def totals_of(path: Path) -> tuple[list[Any], list[Any], list[Any]]:
-    with closing(apsw.Connection(str(path))) as con:
-        totals, activity, later = (
-            con.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 5, 6").fetchall()
-            for table in ("totals", "activity", "(SELECT counted_later, 0, 0, 0, 0, 0 FROM counters)")
-        )
-        return totals, activity, later
-
-
-def test_what_comes_by_the_hundred_is_counted_as_a_rebuild_counts_it(tmp_path):
-    lines = [
-        {
-            "content": f"Fact number {number % 30}",
-            "importance": (number % 11) / 10,
-            "category": ("fact", "event", "preference")[number % 3],
-            "access_level": ("private", "shared", "public")[number % 2],
-            "conversation_id": (None, "talk", "chat")[number % 3],
-            "created_at": f"2025-0{1 + number % 9}-11T10:{number % 60:02}:00Z",
-            "metadata": {"number": number},
-            "access_count": number % 4,
-        }
-        for number in range(100)
-    ]
-    with scrubjay.open(tmp_path / "memories.db", embedder=HashingEmbedder()) as jay:
-        jay.transfer.import_from(lines)
-        together = totals_of(tmp_path / "memories.db")
-        jay.upkeep.rebuild()
-
-    assert totals_of(tmp_path / "memories.db") == together
-    assert sum(row[6] for row in together[0] if row[0] == "") == 100
-    assert together[2] == [(0, 0, 0, 0, 0, 0)], "nobody counts later any more"
 
 
 def all_that_is_known(store: SqliteStore) -> tuple[list[str], list[str], list[str], int]:
@@ -1136,24 +1101,20 @@ LOOKUPS: dict[str, tuple[str, Callable[[SqliteStore], object]]] = {
         lambda store: store.list(Filter(conversation_id="local"), HERE, now=NOW, order=Order.LENGTH),
     ),
     "due": ("memories_by_recovery", lambda store: store.upkeep.due_for_purge(NOW, 9)),
-    "totals": (
-        "totals USING PRIMARY KEY (part=? AND space=?",
-        lambda store: store.statistics.totals(Part(), HERE, now=NOW),
+    "a user's number": (
+        "COVERING INDEX memories_by_user (user_id=? AND space=?",
+        lambda store: store.statistics.count_of_user("local", Audience("", (Scope("default", Sight.ALL),))),
     ),
-    "expired ones": (
-        "COVERING INDEX memories_by_expiry (space=? AND expires_at<?)",
-        lambda store: store.statistics.totals(Part(Of.CATEGORY, "fact"), HERE, now=NOW),
-    ),
-    "days": (
-        "activity USING PRIMARY KEY (part=? AND hours=? AND at>? AND at<?)",
+    "hours": (
+        "COVERING INDEX memories_by_created (space=?)",
         lambda store: store.statistics.created_before(Part(), HERE, [NOW]),
     ),
-    "a part of an hour": (
-        "COVERING INDEX memories_by_created (space=? AND state=? AND created_at>? AND created_at<?)",
-        lambda store: store.statistics.created_before(Part(Of.USER, "local"), HERE, [NOW]),
+    "what is at hand": (
+        "COVERING INDEX memories_by_created (space=? AND state=?)",
+        lambda store: store.statistics.at_hand(Part(), HERE, now=NOW),
     ),
     "activity": (
-        "activity USING PRIMARY KEY (part=? AND hours=? AND at>? AND at<?)",
+        "activity USING PRIMARY KEY (part=? AND at>? AND at<?)",
         lambda store: store.statistics.activity(Part(), HERE, since=NOW, until=NOW),
     ),
     "deletions": (

@@ -1,19 +1,17 @@
 """What there is and how it is used: counts, sizes, distributions, rates, trends and health.
 
-Everything comes from the store's running totals. `docs/reference/statistics.md` defines every number in a sentence; the
-small functions at the end are those sentences as arithmetic. Days and hours are UTC.
+Everything is counted by the store when it is asked. `docs/reference/statistics.md` defines every number in a sentence;
+the small functions at the end are those sentences as arithmetic. Days and hours are UTC.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from scrubjay.engine import access
@@ -179,12 +177,12 @@ def statistics(records: Reads, caller: Caller, audience: Audience, query: StatsQ
         audience = access.audience_anywhere(caller)
     totals = records.statistics.totals(part, audience, now=now)
     start, end = _range(query, totals, now)
-    there_were = partial(_there_were, records, part, audience, present=totals.memories, now=now)
-    before, middle, after = there_were([start, start + (end - start) / 2, end + MOMENT])
+    starts = [] if query.trends is None else steps(start, end, query.trends)
+    moments = [start, start + (end - start) / 2, *starts[1:], end + MOMENT]
+    before, middle, *at_ends = _there_were(records, part, audience, moments, present=totals.memories, now=now)
     there_was = partial(records.statistics.activity, part, audience)
     activity = there_was(since=start, until=end)
     days = whole_days(start, end)
-    starts = [] if query.trends is None else steps(start, end, query.trends)
     return Statistics(
         exists=_exists(caller, query, totals),
         start=start,
@@ -195,12 +193,12 @@ def statistics(records: Reads, caller: Caller, audience: Audience, query: StatsQ
         category_distribution=dict(sorted(totals.categories.items(), key=lambda item: (-item[1], item[0]))),
         importance_distribution={level: totals.levels.get(level, 0) for level in Level},
         access_patterns=access_patterns(totals, most_accessed(records, query, audience, now)),
-        growth_rate=growth_rate(middle - before, after - middle, days),
+        growth_rate=growth_rate(middle - before, at_ends[-1] - middle, days),
         recall_frequency=recall_frequency(activity, days),
         consolidation_rate=consolidation_rate(activity, totals, days),
         deletion_rate=deletion_rate(activity, totals, days),
         health_score=health_score(totals),
-        memory_count=trend(there_were, starts, end),
+        memory_count=tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, at_ends, strict=False)),
         recall_count=recalls(there_was, starts[-MAX_RECALL_POINTS:], end),
         recall_hours=recall_hours(activity),
     )
@@ -263,22 +261,17 @@ def count(totals: Totals) -> Count:
 def current(
     records: Reads, part: Part, audience: Audience, starts: Sequence[datetime], end: datetime, *, now: datetime
 ) -> Current:
-    hours = 24 if all(start.hour == 0 for start in starts) else 1
-    groups = records.statistics.at_hand(part, audience, now=now, hours=hours)
+    groups = records.statistics.at_hand(part, audience, now=now)
     found = [group for group in groups if not group.superseded]
     categories, levels = _sums(found, "category"), _sums(found, "level")
-    created = sorted(_sums(found, "created").items())
-    counts = list(accumulate((number for _, number in created), initial=0))
-    ends = [*starts[1:], LAST if end >= now else end + MOMENT]
+    ends = [*starts[1:], LAST if end >= now else end + MOMENT] if starts else []
+    counts = records.statistics.created_before(part, audience, ends, at_hand=now) if starts else []
     return Current(
-        total=counts[-1],
+        total=sum(group.memories for group in found),
         superseded=sum(group.memories for group in groups if group.superseded),
         categories=dict(sorted(categories.items(), key=lambda item: (-item[1], item[0]))),
         levels={level: levels[level] for level in Level},
-        growth=[
-            TrendPoint(at=at, value=counts[bisect_left(created, (until,))])
-            for at, until in zip(starts, ends, strict=False)
-        ],
+        growth=[TrendPoint(at=at, value=value) for at, value in zip(starts, counts, strict=True)],
     )
 
 
@@ -380,14 +373,6 @@ def health_score(totals: Totals) -> HealthScore:
 def overall(factors: HealthFactors) -> float:
     each: list[float] = [getattr(factors, entry.name) for entry in fields(factors)]
     return round(sum(each) / len(each), 2)
-
-
-def trend(
-    there_were: Callable[[Sequence[datetime]], Sequence[int]], starts: Sequence[datetime], end: datetime
-) -> Sequence[TrendPoint]:
-    """How many memories there were at the end of each step."""
-    values = there_were([*starts[1:], end + MOMENT])
-    return tuple(TrendPoint(at=at, value=value) for at, value in zip(starts, values, strict=False))
 
 
 def recalls(there_was: Callable[..., Activity], starts: Sequence[datetime], end: datetime) -> Sequence[TrendPoint]:

@@ -1,7 +1,7 @@
 """A whole store from one backend to another: rows of plain values, table by table, in batches.
 
 Both sides read and write the same rows: spaces, users and conversations by name, a memory by its arrival number, times
-in milliseconds, vectors as float32 or as SQLite keeps them. What follows from them (words, tags, totals) is made by the
+in milliseconds, vectors as float32 or as SQLite keeps them. What follows from them (words, tags) is made by the
 side that takes them; of archived memories, whose text is in no row, the words' stems are copied.
 Every batch is a transaction that also notes how far the copy has come, so a copy that was cut off goes on from there.
 The note is made with the target itself, empty, and removed after the last check; until then nothing else opens it.
@@ -24,7 +24,7 @@ from scrubjay.errors import Conflict, StorageDamaged, StorageError
 from scrubjay.values.frozen import dataclass
 
 BATCH = 1_000
-TOTALS = "totals"  # in the progress: everything is there but the last check
+FINISHED = "totals"  # in the progress: everything is there but the last check
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -106,7 +106,7 @@ TABLES = (
     Table("recall_counts", ("space", "user_id", "hour", "recalls", "memories")),
     Table(
         "activity",
-        ("space", "part", "hours", "at", "audience", "created", "reads", "consolidations", "consolidated"),
+        ("space", "part", "at", "audience", "reads", "consolidations", "consolidated"),
     ),
     Table("results", ("caller", "key", "operation", "arguments", "result", "at")),
     Table("result_memories", ("memory", "caller", "key")),
@@ -235,7 +235,7 @@ class Copyable(ABC):
 
     @abstractmethod
     def finish(self, progress: str) -> None:
-        """Make totals, and keep the progress, in one transaction."""
+        """Make what is made at the end, and keep the progress, in one transaction."""
 
     def release(self) -> None:
         """Forget the progress: the copy is a store like any other from now on."""
@@ -266,8 +266,8 @@ def copy(source: Copyable, target: Copyable, report: Progress) -> dict[str, int]
         with suppress(StorageError):  # what was raised first matters
             target.settle()
         raise
-    if TOTALS not in done.finished:
-        target.finish(done.past(TOTALS).text(source.origin, clock))
+    if FINISHED not in done.finished:
+        target.finish(done.past(FINISHED).text(source.origin, clock))
     counts = _verify(source, target, report)
     target.release()
     return counts

@@ -1,12 +1,12 @@
-"""The scripts in `schema/`, two for each backend: one makes a store, one brings a store of 465e9b5 up to date."""
+"""The scripts in `schema/`: for each backend one makes a store, each of the others brings an earlier one a step on."""
 
 from __future__ import annotations
 
 from scrubjay.errors import StorageError, StorageTooNew
 from scrubjay.lazy import resources
 
-SCHEMA_VERSION = 27  # of both backends
-UPGRADED = {"sqlite": 19, "postgres": 22}  # the schemas of 465e9b5
+SCHEMA_VERSION = 28  # of both backends
+UPGRADED = {"sqlite": (19, 27), "postgres": (22, 27)}  # the first ones are those of 465e9b5
 
 
 def check_version(version: int) -> int:
@@ -24,12 +24,14 @@ def script_for(backend: str, version: int) -> str:
 
     :raises StorageError: if no script does
     """
-    if version not in (0, UPGRADED[backend]):
+    if version not in (0, *UPGRADED[backend]):
         raise StorageError(
             f"The store has schema {version}, which this scrubjay cannot bring up to date.",
             hint="Open it once with the scrubjay of commit 465e9b5, then with this one."
-            if version < UPGRADED[backend]
+            if version < UPGRADED[backend][0]
             else "Run `scrubjay export` with the version that wrote it, then `scrubjay import` with this one.",
         )
-    name = f"{backend}_upgrade.sql" if version else f"{backend}.sql"
-    return resources.files("scrubjay.stores").joinpath("schema", name).read_text(encoding="utf-8")
+    steps = [f"{backend}_from_{step}.sql" for step in UPGRADED[backend] if step >= version]
+    folder = resources.files("scrubjay.stores").joinpath("schema")
+    names = steps if version else [f"{backend}.sql"]
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)

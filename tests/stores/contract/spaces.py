@@ -129,7 +129,7 @@ class SpacesContract:
                     counts = counted.get(space, SpaceCounts())
                     assert counts.active == len([memory for memory in seen if memory.space == space])
                     assert counts.active + counts.superseded == len([one for one in both if one.space == space])
-                groups = store.statistics.at_hand(Part(), audience, now=at, hours=24)
+                groups = store.statistics.at_hand(Part(), audience, now=at)
                 assert sum(one.memories for one in groups if not one.superseded) == len(seen)
                 assert sum(one.memories for one in groups) == len(both)
 

@@ -455,9 +455,9 @@ class StatisticsContract:
     def test_consolidations_are_counted(self, store: Store) -> None:
         memory = put(store, some(category=Category.GOAL))
         with store.writing() as tx:
-            tx.count_consolidation(memory.id, sources=3, at=NOW)
-            tx.count_consolidation(memory.id, sources=2, at=later(30))
-            tx.count_consolidation("unknown", sources=2, at=NOW)
+            tx.statistics.count_consolidation(memory.id, sources=3, at=NOW)
+            tx.statistics.count_consolidation(memory.id, sources=2, at=later(30))
+            tx.statistics.count_consolidation("unknown", sources=2, at=NOW)
 
         found = store.statistics.activity(Part(Of.CATEGORY, "goal"), EVERYTHING, since=NOW, until=later(60))
 

@@ -324,7 +324,7 @@ class Consolidation:
             for memory in () if plan.keep_originals else leaving:
                 lifecycle.forget(held.ledger, tx, memory.id, hard=False, reason=why)
             lifecycle.settle_predecessors(held.ledger, tx, result)
-            tx.count_consolidation(result.id, sources=len(change.sources), at=held.now())
+            tx.statistics.count_consolidation(result.id, sources=len(change.sources), at=held.now())
             return Consolidated(
                 memory=next(iter(tx.get([result.id], access.EVERYTHING))),
                 sources=change.named,

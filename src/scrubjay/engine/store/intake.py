@@ -125,13 +125,10 @@ def check_quota(engine: Engine, reads: Reads, *memories: Memory) -> None:
     if not (quota := engine.parts.quota):
         return
 
-    from scrubjay.stores.promises.statistics import Of, Part  # few have a quota
-
     new = Counter((one.context.user_id, one.space) for one in memories if one.status is not Status.DELETED)
     for (user, space), count in new.items():
         everyone = Audience("", (Scope(space, Sight.ALL),))
-        states = reads.statistics.totals(Part(Of.USER, user), everyone, now=engine.now()).states
-        if sum(kept for state, kept in states.items() if state < State.DELETED) + count > quota:
+        if reads.statistics.count_of_user(user, everyone) + count > quota:
             raise QuotaExceeded(
                 f"The limit is reached: user {user} may have {quota:,} memories in space {space}.",
                 hint="Forget some, or ask for a higher quota.",

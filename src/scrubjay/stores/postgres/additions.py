@@ -10,7 +10,6 @@ from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import CARRIED, PUBLIC, SHARED
 from scrubjay.stores.postgres.sql import first_row_of, row_of
-from scrubjay.stores.postgres.statistics import counted_of
 from scrubjay.stores.postgres.stored import await_file
 from scrubjay.stores.postgres.values import Texts, all_vectors, copied_lines, copied_vectors, copy_in
 from scrubjay.stores.postgres.words import passages_of
@@ -44,7 +43,6 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
             tx._count_words(space, passages)
         vectors += [(space, seq, part, "", vector) for part, vector in enumerate(placed)]
         pending += [(space, seq, len(placed))] if len(placed) < one.parts else []
-    tx._counts.all_arrived(map(counted_of, rows))
     _copy(tx, "memories", rows[0], [tuple(columns.values()) for columns in rows])
     _copy(tx, "tags", ("space", "memory", "tag"), tags)
     _copy(tx, "words", ("space", "memory", "place", "length", "terms", *CARRIED), words)

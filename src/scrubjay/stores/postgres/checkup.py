@@ -15,8 +15,7 @@ from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import vectors as postgres_vectors
 from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.sql import COLUMNS, COUNTED
-from scrubjay.stores.postgres.statistics import Counted, count_created, count_totals
+from scrubjay.stores.postgres.sql import COLUMNS
 from scrubjay.stores.postgres.words import passages_of, stems_of
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
@@ -129,15 +128,6 @@ def _problems(con: Connection, *, deep: bool) -> Iterator[str]:
     if invalid:
         yield f"Unfinished indexes: {invalid}."
     if deep:
-        [(counted, there)] = con.execute(
-            """
-            SELECT
-                (SELECT coalesce(sum(memories), 0)::BIGINT FROM totals WHERE part = ''),
-                (SELECT count(*) FROM memories)
-            """
-        )
-        if counted != there:
-            yield f"The totals count {counted} memories where there are {there}."
         if wrong := postgres_words.wrong(con):
             yield f"Words of {wrong} passages belong to another state of their memory: some searches may not find them."
         if wrong := postgres_signatures.wrong(con):
@@ -163,7 +153,7 @@ def _wrong_hashes(con: Connection) -> Iterator[str]:
         yield memory_id
 
 
-# What follows from memories rebuilt: words, signatures, totals; and vectors given up for another model's.
+# What follows from memories rebuilt: words, signatures, sizes; and vectors given up for another model's.
 
 
 REBUILT_AT_ONCE = 500
@@ -201,20 +191,7 @@ def drop_vectors(tx: PostgresTransaction, *, after: int = 0, limit: int | None =
         "UPDATE memories SET parts = 0 WHERE seq > %s AND seq <= %s AND packed_bytes IS NOT NULL",
         (after, last),
     )
-    rows = tx._con.execute(
-        f"""
-        UPDATE memories SET vector_bytes = 0
-        FROM (SELECT seq, vector_bytes AS size FROM memories WHERE vector_bytes > 0) AS former
-        WHERE memories.seq = former.seq
-        AND memories.seq > %s
-        AND memories.seq <= %s
-        RETURNING {COUNTED}, former.size
-        """,
-        (after, last),
-    )
-    for *row, size in rows:
-        now = Counted(*row)
-        tx._counts.replaced(now._replace(vector_bytes=size), now)
+    tx._con.execute("UPDATE memories SET vector_bytes = 0 WHERE seq > %s AND seq <= %s", (after, last))
     return int(last)
 
 
@@ -223,8 +200,7 @@ def rebuild(tx: PostgresTransaction, progress: Callable[[int, int], None] | None
     postgres_vectors.drop_indexes(tx._con)
     _rebuild_words(tx, progress)
     postgres_signatures.sign_all(tx._con)
-    count_again(tx)
-    count_created(tx._con)
+    measure_vectors(tx)
     tx._con.execute(
         # The first part without a vector is where embedding goes on; what had all its vectors was judged.
         """
@@ -242,8 +218,8 @@ def rebuild(tx: PostgresTransaction, progress: Callable[[int, int], None] | None
     )
 
 
-def count_again(tx: PostgresTransaction) -> None:
-    """Totals from the memories as they are."""
+def measure_vectors(tx: PostgresTransaction) -> None:
+    """Write beside each memory how many bytes its vectors take."""
     tx.write_gathered()
     tx._con.execute(
         """
@@ -260,7 +236,6 @@ def count_again(tx: PostgresTransaction) -> None:
         AND kept.size <> memories.vector_bytes
         """
     )
-    count_totals(tx._con)
 
 
 def _rebuild_words(tx: PostgresTransaction, progress: Callable[[int, int], None] | None) -> None:
@@ -275,7 +250,7 @@ def _rebuild_words(tx: PostgresTransaction, progress: Callable[[int, int], None]
     tx._con.execute("DELETE FROM vocabulary")
     tx._con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
     for space, length, terms in tx._con.execute("SELECT space, length, tsvector_to_array(terms) FROM words"):
-        tx._counts.words(space, stems_of(terms), length)
+        tx.vocabulary.count(space, stems_of(terms), length)
     [(total,)] = tx._con.execute("SELECT count(*) FROM memories WHERE state < 4 AND packed_bytes IS NULL")
     space, seq, done = "", -1, 0
     while rows := tx._con.execute(

@@ -24,6 +24,7 @@ from scrubjay.errors import Conflict
 from scrubjay.stores.copying import OFTEN, Copyable, Row, Table, copy, put_away, stems_as_text, stems_of_text
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres import words as postgres_words
+from scrubjay.stores.postgres.checkup import measure_vectors
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.errors import translated_errors
 from scrubjay.stores.postgres.filters import CARRIED, audience_of
@@ -62,7 +63,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "events": ("space", "number"),
     "recalls": ("space", "number"),
     "recall_counts": ("space", "user_id", "hour"),
-    "activity": ("space", "part", "hours", "at", "audience"),
+    "activity": ("space", "part", "at", "audience"),
     "results": ("caller", "key"),
     "result_memories": ("memory", "caller", "key"),
     "credentials": ("id",),
@@ -220,7 +221,7 @@ class PostgresCopy(Copyable):
                 """
             )
             postgres_signatures.sign_all(con)
-            transaction.count_again()  # but not what was created when: that was copied
+            measure_vectors(transaction)
             for definition in _put_aside(con):
                 if _table_of(definition) not in BESIDE:
                     con.execute(definition)
@@ -384,7 +385,7 @@ def _table_of(definition: str) -> str:
 
 def _memories(columns: dict[str, Sequence[Any]], vector_size: int) -> Write:
     """Memories, with their tags and words. Nothing else of them is needed, so none is made of a row."""
-    columns["vector_bytes"] = [parts * vector_size for parts in columns["parts"]]  # as most have; see `count_again`
+    columns["vector_bytes"] = [parts * vector_size for parts in columns["parts"]]  # as most have; see `measure_vectors`
     columns["audience"] = [
         audience_of(AccessLevel(level), user)
         for level, user in zip(columns["access_level"], columns["user_id"], strict=True)

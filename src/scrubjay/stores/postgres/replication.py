@@ -84,23 +84,21 @@ def _replace_by(
         tx.purge(memory.id, at=memory.updated_at, final=False)
         now = find(tx._con, memory.id)
         assert now is not None
-        tx._move(now.counted.space, memory.space, seq)
-        tx._update(now.counted.space, seq, columns | {"parts": 0})
+        tx._move(now.space, memory.space, seq)
+        tx._update(now.space, seq, columns | {"parts": 0})
         tx._remember(known, memory)
-        tx._recount(now)
         _file_of(tx, memory, known, moved=False)
         return seq
-    former = None if known.counted.state == State.PURGED else known.memory
+    former = None if known.state == State.PURGED else known.memory
     if former is not None and memory.version > former.version:
         tx._keep_version(known, change)
     elif former is not None:
         columns["former_also"] = rephrase(former, memory, change, tx.history.former_phrases(memory.id))
     if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
-        tx._remove_words(known.counted.space, seq)
-    tx._move(known.counted.space, memory.space, seq)
-    tx._update(known.counted.space, seq, columns)
+        tx._remove_words(known.space, seq)
+    tx._move(known.space, memory.space, seq)
+    tx._update(known.space, seq, columns)
     tx._remember(known, memory)
-    tx._recount(known)
     tx._mark_repeats(*{one for one in (known.fingerprint, columns["fingerprint"]) if one is not None})
     if former is None or (found_by(former), former.space) != (found_by(memory), memory.space):
         tx.write_words(memory.space, seq, passages_of(memory))
@@ -113,22 +111,19 @@ def _replace_by(
 def _replace_all_vectors(
     tx: PostgresTransaction, memory: Memory, seq: int, vectors: Sequence[Vector], parts: int
 ) -> None:
-    before = find(tx._con, memory.id)
-    assert before is not None
     size = sum(4 * len(vector) for vector in vectors)
     left = {"text_version": memory.version, "parts": parts, "vector_bytes": size}
     tx._update(memory.space, seq, left)
     tx._replace_vectors(memory.space, seq, vectors, parts)
-    tx._recount(before)
 
 
 def _file_of(tx: PostgresTransaction, memory: Memory, known: Known, *, moved: bool) -> None:
-    await_file(tx._con, memory.id, space=memory.space, version=memory.version, state=known.counted.state, moved=moved)
+    await_file(tx._con, memory.id, space=memory.space, version=memory.version, state=known.state, moved=moved)
 
 
 def _same(known: Known, replica: Replica) -> bool:
     """Whether the state here has the same stamp, and is erased if the other is."""
     memory = known.memory
     return (memory.hlc, memory.origin) == (replica.memory.hlc, replica.memory.origin) and (
-        bool(replica.erased) == (known.counted.state == State.PURGED)
+        bool(replica.erased) == (known.state == State.PURGED)
     )

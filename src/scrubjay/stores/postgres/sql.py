@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 OWN = {name: f"memories.{name}" for name in FIELDS}
 COLUMNS = ", ".join(OWN.values())
 
-# What else statistics need of a row; see postgres/counts.py.
-COUNTED = """
-    memories.space, memories.audience, memories.user_id, memories.conversation_id, memories.category, memories.state,
-    memories.importance, octet_length(memories.content) + octet_length(memories.metadata)
-    + octet_length(memories.detail) - 4 + coalesce(memories.packed_bytes, 0), memories.vector_bytes,
-    memories.access_count, memories.category_agreed,
-    memories.repeat, memories.created_at
-"""
-
 
 def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
     """The columns of a memory as this audience may see them, and the values of their parameters."""

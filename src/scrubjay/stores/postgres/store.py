@@ -4,7 +4,6 @@ store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; additions.py many new ones at once; replication.py another store's
 reads.py          finding memories
 words.py          finding by words, vectors.py by meaning, with signatures.py
-statistics.py     totals and what happened when, and how they are added up
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
 values.py         how values cross the wire
@@ -163,7 +162,7 @@ class PostgresStore(PostgresReads, Store):
         with ExitStack() as until_committed, self._connections.writing(timeout_seconds) as con:
             transaction = PostgresTransaction(con, self.tally)
             yield transaction
-            transaction.write_reads(until_committed.enter_context(self.tally.carried()))
+            transaction.statistics.write_reads(until_committed.enter_context(self.tally.carried()))
             transaction.write_gathered()
         if transaction.arrived >= MANY:
             self._take_stock(transaction.arrived)

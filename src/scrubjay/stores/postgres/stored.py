@@ -10,27 +10,35 @@ from typing import NamedTuple
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED, namesakes
-from scrubjay.stores.postgres.sql import COLUMNS, COUNTED
-from scrubjay.stores.postgres.statistics import Counted
+from scrubjay.stores.postgres.sql import COLUMNS
 from scrubjay.stores.tables.rows import FIELDS, Row, check_next, memory_of
 from scrubjay.values.memory import AT_HAND, Memory, State
 
 # Behind files that wait, for those that already do.
 AGAIN = "ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version"
+SELECT_KNOWN = f"SELECT {COLUMNS}, memories.state, memories.fingerprint, memories.packed_bytes FROM memories"
+SPACE, SEQ = FIELDS.index("space"), FIELDS.index("seq")
 
 
 class Known(NamedTuple):
     """A memory's row as it stands."""
 
     row: Row
-    counted: Counted
+    state: int
     fingerprint: bytes | None
     packed_bytes: int | None  # None: it was not archived
-    seq: int
 
     @property
     def memory(self) -> Memory:
         return memory_of(self.row)
+
+    @property
+    def space(self) -> str:
+        return str(self.row[SPACE])
+
+    @property
+    def seq(self) -> int:
+        return int(self.row[SEQ])
 
 
 def look_up(con: Connection, memory: Memory, fingerprint: bytes, *, same: bool) -> tuple[Known | None, bool, bool]:
@@ -54,8 +62,7 @@ def look_up(con: Connection, memory: Memory, fingerprint: bytes, *, same: bool) 
             found.*
         FROM (SELECT) AS always
         LEFT JOIN (
-            SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes
-            FROM memories
+            {SELECT_KNOWN}
             WHERE id = %(id)s
         ) AS found ON TRUE
         """,
@@ -71,7 +78,7 @@ def look_up(con: Connection, memory: Memory, fingerprint: bytes, *, same: bool) 
     space, alias, path, repeated = row[:4]
     known = None if row[4] is None else _known_of(row[4:])
     if known is not None:
-        check_next(memory, known.memory.version, purged=known.counted.state == State.PURGED, same=same)
+        check_next(memory, known.memory.version, purged=known.state == State.PURGED, same=same)
     elif alias:
         raise Conflict(f"The id {memory.id!r} is taken.")
     if space is None:
@@ -82,16 +89,12 @@ def look_up(con: Connection, memory: Memory, fingerprint: bytes, *, same: bool) 
 
 
 def find(con: Connection, id: str) -> Known | None:
-    row = con.execute(
-        f"SELECT {COLUMNS}, {COUNTED}, memories.fingerprint, memories.packed_bytes FROM memories WHERE id = %s",
-        (id,),
-    ).fetchone()
+    row = con.execute(f"{SELECT_KNOWN} WHERE id = %s", (id,)).fetchone()
     return None if row is None else _known_of(row)
 
 
 def _known_of(row: Row) -> Known:
-    counted = Counted(*row[len(FIELDS) : -2])
-    return Known(row[: len(FIELDS)], counted, row[-2], row[-1], row[0])
+    return Known(row[: len(FIELDS)], *row[len(FIELDS) :])
 
 
 @cache

@@ -1,7 +1,7 @@
 """Writing: memories, and all that hangs on them (words, tags, vectors, former versions), in one transaction.
 
 A new memory is one statement, so that storing costs few trips to a database that may be far away. What many changes of
-one transaction would write to the same row again and again (clock, feed numbers, totals) is kept in the process and
+one transaction would write to the same row again and again (clock, feed numbers, vocabulary) is kept in the process and
 written once, before the next read and at the end.
 """
 
@@ -24,11 +24,10 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED
 from scrubjay.stores.postgres.reads import PostgresReads
-from scrubjay.stores.postgres.sql import COUNTED, PostgresSql, first_row_of, memory_of_columns, row_of
-from scrubjay.stores.postgres.statistics import Counted, Counts, count_reads, counted_of, log_recalls
+from scrubjay.stores.postgres.sql import PostgresSql, first_row_of, memory_of_columns, row_of
 from scrubjay.stores.postgres.stored import Known, await_file, find, inserting, look_up
 from scrubjay.stores.postgres.values import all_vectors
-from scrubjay.stores.postgres.words import Passage, passages_of, stems_of
+from scrubjay.stores.postgres.words import Passage, Vocabulary, passages_of, stems_of
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
@@ -39,7 +38,7 @@ from scrubjay.stores.tables.rows import (
     without_asides,
 )
 from scrubjay.stores.tables.side_rows import EMPTY, empty_row
-from scrubjay.stores.tables.tally import HOUR, Batch, Tally
+from scrubjay.stores.tables.tally import Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
@@ -53,6 +52,11 @@ HANGING = (  # tables with rows of a memory
     "aliases", "tags", "versions", "vectors", "signatures", "pending", "words", "archives",
 )  # fmt: skip
 AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory that `put_away` takes out of its row
+OF_THIS_TEXT = """
+    SELECT space, seq
+    FROM memories
+    WHERE id = %s AND state < 4 AND text_version <= %s AND version >= %s AND also = coalesce(%s, also)
+"""
 FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 
 
@@ -62,7 +66,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         super().__init__(tally)
         self._con = con
         self._raw = psycopg.RawCursor(con)  # takes $1 as it stands; psycopg would read a long statement every time
-        self._counts = Counts()
+        self.vocabulary = Vocabulary()
         self.arrived = 0  # memories that came many at once
         self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
         self.gathered: List[Callable[[], None]] = []
@@ -79,7 +83,7 @@ class PostgresTransaction(PostgresReads, Transaction):
     def write_gathered(self) -> None:
         while self.gathered:
             self.gathered.pop(0)()
-        self._counts.write(self._con)
+        self.vocabulary.write(self._con)
         if self._ahead:
             postgres_words.carry(self._con, self._ahead)
             postgres_signatures.sign(self._con, self._ahead)
@@ -129,22 +133,14 @@ class PostgresTransaction(PostgresReads, Transaction):
         if model is not None:
             return self._write_further_vectors(id, version, model, vectors, also)
         row = self._con.execute(
-            f"""
-            SELECT {COUNTED}, seq
-            FROM memories
-            WHERE id = %s
-            AND state < 4
-            AND text_version <= %s
-            AND version >= %s
-            AND also = coalesce(%s, also)
-            """,
+            OF_THIS_TEXT,
             (id, version, version, None if also is None else as_json(also)),
         ).fetchone()
         if row is None:
             return False
-        counted, seq = Counted(*row[:-1]), row[-1]
-        self._write_vectors(counted.space, seq, first_part, vectors)
-        [(size,)] = self._con.execute(
+        space, seq = row
+        self._write_vectors(space, seq, first_part, vectors)
+        self._con.execute(
             """
             UPDATE memories
             SET parts = %s, vector_bytes = (
@@ -153,21 +149,19 @@ class PostgresTransaction(PostgresReads, Transaction):
                 WHERE space = %s AND memory = %s AND model = ''
             )
             WHERE space = %s AND seq = %s
-            RETURNING vector_bytes
             """,
-            (parts, counted.space, seq, counted.space, seq),
+            (parts, space, seq, space, seq),
         )
-        self._counts.replaced(counted, counted._replace(vector_bytes=size))
         self._con.execute(
             """
             UPDATE pending SET next_part = greatest(next_part, %s)
             WHERE space = %s AND memory = %s AND next_part >= %s
             """,
-            (first_part + len(vectors), counted.space, seq, first_part),
+            (first_part + len(vectors), space, seq, first_part),
         )
         self._con.execute(
             "DELETE FROM pending WHERE space = %s AND memory = %s AND next_part BETWEEN %s AND %s",
-            (counted.space, seq, parts, ONLY_TO_JUDGE - 1),
+            (space, seq, parts, ONLY_TO_JUDGE - 1),
         )
         return True
 
@@ -175,11 +169,7 @@ class PostgresTransaction(PostgresReads, Transaction):
         self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
     ) -> bool:
         row = self._con.execute(
-            """
-            SELECT space, seq
-            FROM memories
-            WHERE id = %s AND state < 4 AND text_version <= %s AND version >= %s AND also = coalesce(%s, also)
-            """,
+            OF_THIS_TEXT,
             (id, version, version, None if also is None else as_json(also)),
         ).fetchone()
         if row is None:
@@ -197,9 +187,9 @@ class PostgresTransaction(PostgresReads, Transaction):
 
     def purge(self, id: str, *, at: datetime, final: bool = True) -> None:
         known = find(self._con, id)
-        if known is None or known.counted.state == State.PURGED:
+        if known is None or known.state == State.PURGED:
             return
-        space, seq = known.counted.space, known.seq
+        space, seq = known.space, known.seq
         if known.packed_bytes is not None:
             self.archives.forget(id, at=at)
             self._update(space, seq, {"packed_bytes": None})
@@ -247,9 +237,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             """,
             (milliseconds(at), id),
         )
-        erased = known.counted._replace(state=int(State.PURGED), text_bytes=0, vector_bytes=0, repeat=0)
-        self._counts.replaced(known.counted, erased)
-        self._seen_gone(id, known.counted, erased)
+        self._con.execute("DELETE FROM injections WHERE space = %s AND memory = %s", (space, id))
         self._mark_repeats(known.fingerprint)
         if final:
             await_file(self._con, id, space=space, version=version, state=int(State.PURGED), moved=True)
@@ -260,7 +248,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             raise NotFound(f"No memory {id!r}.")
         if known.packed_bytes is not None:
             raise Conflict(f"Memory {id} is already archived.", memory_id=id)
-        memory, place = known.memory, (known.counted.space, known.seq)
+        memory, place = known.memory, (known.space, known.seq)
         # What is being embedded just now belongs to a text that is no longer here.
         left = empty_row(memory) | {"packed_bytes": archive.size, "text_version": memory.version}
         if not keep_vectors:
@@ -269,20 +257,19 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._con.execute(f"DELETE FROM {table} WHERE space = %s AND memory = %s", place)
         self._update(*place, left)
         self.archives.keep(id, archive)
-        self._recount(known)
 
     def bring_back(self, memory: Memory, versions: Sequence[Version], *, at: datetime) -> Memory:
         known = find(self._con, memory.id)
         if known is None or known.packed_bytes is None:
             raise NotFound(f"Memory {memory.id} is not archived.")
-        space, seq = known.counted.space, known.seq
+        space, seq = known.space, known.seq
         restored = replace(known.memory, **{name: getattr(memory, name) for name in AWAY})
         self.archives.forget(memory.id, at=at)
         columns = row_of(restored) | {"packed_bytes": None}
         left = {name: columns[name] for name in (*EMPTY, "packed_bytes")}
         self._update(space, seq, left)
         self.history.keep_versions(memory.id, versions)
-        return self.tally.laid_over(self._recount(known).memory)
+        return self._written(memory.id)
 
     def replicate(
         self, replica: Replica, *, fingerprint: bytes | None, vectors: Sequence[Vector] | None, change: Change
@@ -296,22 +283,11 @@ class PostgresTransaction(PostgresReads, Transaction):
         """What follows from memories, made again from them."""
         postgres_checkup.rebuild(self, progress)
 
-    def count_again(self) -> None:
-        """Totals from the memories as they are."""
-        postgres_checkup.count_again(self)
-
-    def write_reads(self, batch: Batch) -> None:
-        """Add a batch to the counters and the recall log; ids of no memory are passed over."""
-        if batch.readings:
-            count_reads(self._con, batch)
-        if batch.recalls:
-            log_recalls(self._con, batch)
-
     def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
         known = find(self._con, memory.id)
-        if known is None or known.counted.state == State.PURGED:
+        if known is None or known.state == State.PURGED:
             return
-        was, (space, seq) = known.memory, (known.counted.space, known.seq)
+        was, (space, seq) = known.memory, (known.space, known.seq)
         after = rename(was, memory)
         if after.path != was.path and was.state in AT_HAND and after.path in self.files.taken_paths(after):
             raise Conflict(f"The path {after.path!r} is taken.", hint="Choose another path.", path=after.path)
@@ -323,53 +299,40 @@ class PostgresTransaction(PostgresReads, Transaction):
         if was.auto_tags != after.auto_tags:
             self._write_tags(seq, after)
         self.history.restate(memory.id, former)
-        state, moved = known.counted.state, after.path != was.path
+        state, moved = known.state, after.path != was.path
         await_file(self._con, was.id, space=space, version=was.version, state=state, moved=moved)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
         known = find(self._con, id)
-        if known is None or known.counted.state == State.PURGED:
+        if known is None or known.state == State.PURGED:
             return
-        now = self._update(known.counted.space, known.seq, dict(columns))
-        self._counts.replaced(known.counted, now)
-        self._seen_gone(id, known.counted, now)
+        self._update(known.space, known.seq, dict(columns))
         if "state" in columns:
             self._mark_repeats(known.fingerprint)
             version = known.memory.version
-            await_file(self._con, id, space=now.space, version=version, state=known.counted.state, moved=False)
+            await_file(self._con, id, space=known.space, version=version, state=known.state, moved=False)
 
-    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        rows = self._con.execute(f"SELECT {COUNTED} FROM memories WHERE id = %s", (id,))
-        for row in rows:
-            self._counts.happened(Counted(*row), milliseconds(at) // HOUR, consolidations=1, consolidated=sources)
-
-    def _seen_gone(self, id: str, before: Counted, now: Counted) -> None:
-        """What is deleted, or has moved away, is in no conversation any more."""
-        if before.state < State.DELETED <= now.state or before.space != now.space:
-            self._con.execute("DELETE FROM injections WHERE space = %s AND memory = %s", (before.space, id))
-
-    def _recount(self, before: Known) -> Known:
-        """The row as it is now; totals follow it."""
-        now = find(self._con, before.memory.id)
-        assert now is not None
-        self._counts.replaced(before.counted, now.counted)
-        self._seen_gone(before.memory.id, before.counted, now.counted)
-        return now
-
-    def _update(self, space: str, seq: int, columns: dict[str, Any]) -> Counted:
-        """Change columns of a row; what statistics see of it then."""
+    def _update(self, space: str, seq: int, columns: dict[str, Any]) -> None:
+        """Change columns of a row. What is deleted by it, or moves away, is in no conversation any more."""
         assignments = ", ".join(f"{name} = %({name})s" for name in columns)
-        [row] = self._con.execute(
+        [(memory, now, state)] = self._con.execute(
             f"""
             UPDATE memories SET {assignments}
             WHERE space = %(former_space)s AND seq = %(seq)s
-            RETURNING {COUNTED}
+            RETURNING id, space, state
             """,
             columns | {"former_space": space, "seq": seq},
         )
         if not FOLLOWED.isdisjoint(columns):
-            self._ahead.add((columns.get("space", space), seq))
-        return Counted(*row)
+            self._ahead.add((now, seq))
+        if ("state" in columns and state >= State.DELETED) or now != space:
+            self._con.execute("DELETE FROM injections WHERE space = %s AND memory = %s", (space, memory))
+
+    def _written(self, id: str) -> Memory:
+        """The memory as its row is now, with the reads that are not written yet."""
+        now = find(self._con, id)
+        assert now is not None
+        return self.tally.memory_of(now.row)
 
     def _without_asides(self, memory: Memory) -> Memory:
         """As its row is to have it: what it says of others to some only is kept elsewhere."""
@@ -385,14 +348,12 @@ class PostgresTransaction(PostgresReads, Transaction):
             raise Conflict(f"Memory {memory.id} is archived.", hint="Restore it first.", memory_id=memory.id)
         self._keep_version(known, change)
         away = {*EMPTY, "content_length", "fingerprint"}
-        self._update(known.counted.space, known.seq, {key: one for key, one in columns.items() if key not in away})
-        now = self._recount(known)
+        self._update(known.space, known.seq, {key: one for key, one in columns.items() if key not in away})
         self._remember(known, memory)
         self._mark_repeats(known.fingerprint)
-        await_file(
-            self._con, memory.id, space=memory.space, version=memory.version, state=now.counted.state, moved=False
-        )
-        return self.tally.laid_over(now.memory)
+        state = columns["state"]
+        await_file(self._con, memory.id, space=memory.space, version=memory.version, state=state, moved=False)
+        return self._written(memory.id)
 
     def _insert(
         self,
@@ -421,7 +382,6 @@ class PostgresTransaction(PostgresReads, Transaction):
             ],
         )
         self._count_words(memory.space, passages)
-        self._counts.arrived(counted_of(columns))
         if repeated:
             self._mark_repeats(columns["fingerprint"])
         if mirrored:
@@ -450,18 +410,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             self._move(former.space, memory.space, seq)
         self._update(former.space, seq, columns)
         self._remember(known, memory)
-        now = counted_of(
-            {
-                "vector_bytes": known.counted.vector_bytes,
-                "access_count": known.counted.reads,
-                "category_agreed": known.counted.agreed,
-                "repeat": known.counted.repeat,
-            }
-            | columns
-        )
-        self._counts.replaced(known.counted, now)
-        self._seen_gone(memory.id, known.counted, now)
-        if (known.fingerprint, known.counted.state) != (columns["fingerprint"], now.state):
+        if (known.fingerprint, known.state) != (columns["fingerprint"], columns["state"]):
             self._mark_repeats(*{known.fingerprint, columns["fingerprint"]})
         if found_by(former) != found_by(memory) or former.space != memory.space:
             self._remove_words(former.space, seq)
@@ -475,7 +424,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             memory.id,
             space=memory.space,
             version=memory.version,
-            state=now.state,
+            state=columns["state"],
             moved=former.path != memory.path,
         )
         reads = {"seq": seq, "access_count": former.access_count, "accessed_at": milliseconds(former.accessed_at)}
@@ -495,9 +444,9 @@ class PostgresTransaction(PostgresReads, Transaction):
     def _mark_repeats(self, *fingerprints: bytes | None) -> None:
         """Of the active and archived memories with the same text all but the first are repeats."""
         for fingerprint in fingerprints:
-            rows = self._con.execute(
+            self._con.execute(
                 # memories_by_fingerprint
-                f"""
+                """
                 UPDATE memories
                 SET repeat = 1 - repeat
                 WHERE fingerprint = %(fingerprint)s
@@ -505,13 +454,9 @@ class PostgresTransaction(PostgresReads, Transaction):
                     WHEN state IN (0, 2)
                     AND seq > (SELECT min(seq) FROM memories WHERE fingerprint = %(fingerprint)s AND state IN (0, 2))
                     THEN 1 ELSE 0 END
-                RETURNING {COUNTED}
                 """,
                 {"fingerprint": fingerprint},
             )
-            for row in rows:
-                now = Counted(*row)
-                self._counts.replaced(now._replace(repeat=1 - now.repeat), now)
 
     def _keep_version(self, known: Known, change: Change) -> None:
         self._con.execute(
@@ -521,7 +466,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             ON CONFLICT (space, memory, version) DO NOTHING
             """,
             (
-                known.counted.space,
+                known.space,
                 known.seq,
                 known.memory.version,
                 f"ver_{random_suffix()}",
@@ -553,7 +498,7 @@ class PostgresTransaction(PostgresReads, Transaction):
 
     def _count_words(self, space: str, passages: Sequence[Passage]) -> None:
         for passage in passages:
-            self._counts.words(space, passage.stems, passage.length)
+            self.vocabulary.count(space, passage.stems, passage.length)
 
     def _remove_words(self, space: str, seq: int) -> None:
         rows = self._con.execute(
@@ -561,7 +506,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             (space, seq),
         )
         for length, terms in rows:
-            self._counts.words(space, stems_of(terms), length, -1)
+            self.vocabulary.count(space, stems_of(terms), length, -1)
 
     def _write_tags(self, seq: int, memory: Memory) -> None:
         self._con.execute("DELETE FROM tags WHERE space = %s AND memory = %s", (memory.space, seq))

@@ -70,6 +70,51 @@ def passages_in(found_by: Sequence[str]) -> list[Passage]:
     return [Passage(place, counted_stems(text)) for place, text in enumerate(found_by)]
 
 
+class Vocabulary:
+    """What a transaction adds to the counts of words and passages in each space, written once at its end: a hundred
+    memories stored together would otherwise change the same rows a hundred times. Negative numbers take away."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, Counter[str]] = {}  # by space
+        self._passages: dict[str, list[int]] = {}  # how many, and of how many words
+
+    def count(self, space: str, terms: Iterable[str], length: int, sign: int = 1) -> None:
+        """Count a passage that came, or with a negative sign went."""
+        known = self._words.setdefault(space, Counter())
+        for term in terms:
+            known[term] += sign
+        passages, words = self._passages.get(space, (0, 0))
+        self._passages[space] = [passages + sign, words + sign * length]
+
+    def write(self, con: Connection) -> None:
+        """Write what gathered, and start over."""
+        gathered, passages = self._words, self._passages
+        self._words, self._passages = {}, {}
+        for space, terms in gathered.items():
+            changed = {term: number for term, number in terms.items() if number}
+            if changed or any(passages[space]):
+                _add_words(con, space, changed, passages[space])
+
+
+def _add_words(con: Connection, space: str, changed: Mapping[str, int], passages: list[int]) -> None:
+    con.execute(
+        # Stems hold no white space, and one text is read faster than an array of many.
+        """
+        WITH added AS (
+            INSERT INTO vocabulary (space, term, passages)
+            SELECT %s, *
+            FROM unnest(string_to_array(%s, ' '), string_to_array(%s, ' ')::BIGINT[])
+            ON CONFLICT (space, term) DO UPDATE SET passages = vocabulary.passages + excluded.passages
+        )
+        UPDATE spaces SET passages = passages + %s, passage_words = passage_words + %s WHERE name = %s
+        """,
+        (space, " ".join(changed), " ".join(map(str, changed.values())), *passages, space),
+    )
+    gone = [term for term, number in changed.items() if number < 0]
+    if gone:  # a word that stands nowhere any more may be what was to be erased
+        con.execute("DELETE FROM vocabulary WHERE space = %s AND term = ANY(%s) AND passages <= 0", (space, gone))
+
+
 class Asked(NamedTuple):
     """What the words of a question are worth."""
 

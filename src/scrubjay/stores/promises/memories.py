@@ -13,7 +13,7 @@ Invariants that callers rely on:
  4. Text is data. No content, query, tag or id is ever read as SQL, search syntax or a path.
  5. Purged memories (erased to a tombstone) are found by nothing here except counts that name `State.PURGED`, and
     statistics.
- 6. Statistics come from totals that change in the transaction that changes the memory: never stale, never a scan.
+ 6. Statistics are counted from the memories' rows when they are asked, so they are never stale.
 
 A store knows nothing of ranking, defaults or limits; those live above it, once.
 """
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a search by words takes
     from scrubjay.stores.tables.jobs import JobChanges, Jobs
     from scrubjay.stores.tables.parts import Clock
     from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
-    from scrubjay.stores.tables.statistics import Statistics
+    from scrubjay.stores.tables.statistics import Statistics, StatisticsChanges
     from scrubjay.stores.tables.sync import Sync, SyncChanges
     from scrubjay.stores.tables.tally import Tally
     from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges
@@ -306,6 +306,7 @@ class Transaction(Reads):
     archives: ArchiveChanges
     history: HistoryChanges
     spaces: SpaceChanges
+    statistics: StatisticsChanges
     sync: SyncChanges
     upkeep: UpkeepChanges
     clock: Clock  # stamps every change
@@ -405,7 +406,7 @@ class Transaction(Reads):
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
         """Change columns of a memory's row. Changes neither version nor stamp, and nothing of a tombstone.
 
-        Totals follow, and with `state` its repeats and its file.
+        With `state` its repeats and its file follow.
         """
 
     def describe(self, memory: Memory) -> None:
@@ -421,10 +422,6 @@ class Transaction(Reads):
     def set_access_count(self, id: str, count: int) -> None:
         """Write how often a memory was handed out."""
         self.amend(id, {"access_count": count})
-
-    @abstractmethod
-    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        """Count that this memory was made from, or took in, this many others."""
 
     @abstractmethod
     def replicate(
@@ -532,7 +529,7 @@ class Store(Reads):
 
     @abstractmethod
     def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
-        """Rebuild words and totals from the memories, and let those without vectors wait for them.
+        """Rebuild words from the memories, and let those without vectors wait for them.
 
         What only makes searches faster is dropped; `tend` rebuilds it. `progress` is told how many memories have their
         words, of how many; it must not use the store meanwhile.

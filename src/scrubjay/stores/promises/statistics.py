@@ -75,7 +75,6 @@ class Group(NamedTuple):
     superseded: bool
     category: Category
     level: Level
-    created: datetime  # the beginning of the hour or day
     memories: int
 
 

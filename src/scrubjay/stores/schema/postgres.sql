@@ -1,5 +1,5 @@
--- A store in a schema of a PostgreSQL database. `postgres_upgrade.sql` brings a store of 465e9b5 (schema 22) here:
--- whoever changes this file changes that one too, and SCHEMA_VERSION (stores/schema/__init__.py).
+-- A store in a schema of a PostgreSQL database. `postgres_from_….sql` bring earlier ones here, see
+-- stores/scripts.py: whoever changes this file adds one of them.
 --
 -- Times are milliseconds since 1970, UTC. JSON is text. Text sorts by code point ("C"), whatever the database speaks.
 -- Spaces, users and conversations stand in the rows by name, and the space comes first in every key: one space is one
@@ -491,41 +491,19 @@ REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_change
 
 -- --- statistics ---
 --
--- A memory is counted in several parts: '' (everything), 'user:<name>', 'category:<name>', 'conversation:<name>'.
--- Within a part what differs in who sees it stands apart (space, audience), so that a caller's sum is exact. The program
--- adds up what a transaction changes and writes it once, at its end.
+-- What there is is counted from `memories` when it is asked. What no row of it knows is kept by the hour: how often
+-- memories were handed out and consolidated, once for each part they are in: '' (everything), 'user:<name>',
+-- 'category:<name>', 'conversation:<name>', as it was then.
 
-CREATE TABLE totals (
-    space         TEXT COLLATE "C" NOT NULL,
-    part          TEXT COLLATE "C" NOT NULL,
-    audience      TEXT COLLATE "C" NOT NULL,
-    state         SMALLINT NOT NULL,
-    category      TEXT COLLATE "C" NOT NULL,
-    level         TEXT COLLATE "C" NOT NULL,  -- stores.base.Level
-    memories      BIGINT NOT NULL,
-    text_bytes    BIGINT NOT NULL,
-    vector_bytes  BIGINT NOT NULL,
-    reads         BIGINT NOT NULL,
-    squared_reads BIGINT NOT NULL,
-    read_memories BIGINT NOT NULL,
-    judged        BIGINT NOT NULL,
-    agreed        BIGINT NOT NULL,
-    repeats       BIGINT NOT NULL,
-    PRIMARY KEY (space, part, audience, state, category, level)
-) WITH (fillfactor = 50);
-
--- What happened when, by the hour and once more by the day, so that years are added up in a moment.
 CREATE TABLE activity (
     space          TEXT COLLATE "C" NOT NULL,
     part           TEXT COLLATE "C" NOT NULL,
-    hours          SMALLINT NOT NULL,  -- 1: an hour's row, 24: a day's
-    at             BIGINT NOT NULL,    -- its first hour, since 1970; what is older counts as of then
+    at             BIGINT NOT NULL,  -- hours since 1970
     audience       TEXT COLLATE "C" NOT NULL,
-    created        BIGINT NOT NULL,
     reads          BIGINT NOT NULL,
     consolidations BIGINT NOT NULL,
     consolidated   BIGINT NOT NULL,
-    PRIMARY KEY (space, part, hours, at, audience)
+    PRIMARY KEY (space, part, at, audience)
 ) WITH (fillfactor = 50);
 
 -- --- results of writes, for callers that send one twice ---

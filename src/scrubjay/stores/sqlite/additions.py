@@ -1,12 +1,9 @@
 """Many new memories at once, and what of a new one is written beside its row."""
 
-# ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
-
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,24 +22,6 @@ if TYPE_CHECKING:
     from scrubjay.stores.sqlite.transaction import SqliteTransaction
 
 WORDS, TAGS, PENDING = ("rowid", "text", "scope"), ("memory", "tag"), ("memory", "next_part")  # columns of these tables
-COUNTED_BY = "space, audience, user, conversation, category, state, importance"
-COUNT_NEW = f"""
-    INSERT INTO counted
-    SELECT
-        {COUNTED_BY},
-        sum(memories), sum(text_bytes), sum(vector_bytes), sum(reads), sum(squared_reads), sum(read_memories),
-        sum(judged), sum(agreed), sum(repeats)
-    FROM counts_of_memories
-    WHERE seq BETWEEN ? AND ?
-    GROUP BY {COUNTED_BY}
-"""
-NOTE_NEW = """
-    INSERT INTO happened
-    SELECT space, audience, user_id, conversation_id, category, created_at / 3600000 AS hour, count(*), 0, 0, 0
-    FROM memories
-    WHERE seq BETWEEN ? AND ?
-    GROUP BY space, audience, user_id, conversation_id, category, hour
-"""
 
 
 def put_new(tx: SqliteTransaction, new: Sequence[Addition]) -> None:
@@ -66,8 +45,7 @@ def put_new(tx: SqliteTransaction, new: Sequence[Addition]) -> None:
         tags += tags_of(seq, memory)
         vectors += [(seq, part, vector) for part, vector in enumerate(one.vectors)]
         pending += [(seq, len(one.vectors))] if len(one.vectors) < one.parts else []
-    with _counted_at_once(tx, last + 1, last + len(new)):
-        tx._insert_new([one.memory for one in new], rows)
+    tx._insert_new([one.memory for one in new], rows)
     tx._mark_repeats(*_find_repeated(tx, [one.fingerprint for one in new], before=last + 1))
     insert(tx._con, "words", WORDS, words)
     add_passages(tx._con, last + 1, last + len(new))
@@ -87,18 +65,6 @@ def _check_free(tx: SqliteTransaction, ids: Sequence[str]) -> None:
         (as_json(ids),),
     ):
         raise Conflict(f"The id {taken!r} is taken.")
-
-
-@contextmanager
-def _counted_at_once(tx: SqliteTransaction, first: int, last: int) -> Iterator[None]:
-    """New memories with these numbers are counted together, not one by one by a trigger."""
-    tx._con.execute("UPDATE counters SET counted_later = 1")
-    try:
-        yield
-    finally:
-        tx._con.execute("UPDATE counters SET counted_later = 0")
-    tx._con.execute(COUNT_NEW, (first, last))
-    tx._con.execute(NOTE_NEW, (first, last))
 
 
 def _find_repeated(tx: SqliteTransaction, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:

@@ -73,7 +73,7 @@ READINGS: Mapping[str, Reading] = {
     "recall_counts": Reading("recall_counts", ("space", "user_id", "hour")),
     "activity": Reading(
         "activity CROSS JOIN spaces ON spaces.number = activity.space",
-        ("activity.part", "activity.hours", "activity.at", "activity.space", "activity.audience"),
+        ("activity.part", "activity.at", "activity.space", "activity.audience"),
         {"space": "spaces.name"},
     ),
     "results": Reading("results", ("caller", "key")),
@@ -143,7 +143,7 @@ class SqliteCopy(Copyable):
             transaction.history.set_fact("copy", progress)
 
     def finish(self, progress: str) -> None:
-        self.keep(progress)  # totals are made by triggers
+        self.keep(progress)
 
 
 class Intake:

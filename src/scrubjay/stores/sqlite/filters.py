@@ -321,10 +321,10 @@ def _at_levels(levels: frozenset[AccessLevel]) -> Condition:
     return join_conditions(conditions, "OR") if conditions else ("FALSE", [])
 
 
-def _few(con: apsw.Connection, table: str, condition: Condition) -> bool:
+def _few(con: apsw.Connection, table: str, condition: Condition, most: int = FEW_ROWS) -> bool:
     where, values = condition
-    statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {FEW_ROWS + 1})"
-    return looked_up(con, (statement, *values), lambda: int(con.execute(statement, values).get) <= FEW_ROWS)
+    statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT {most + 1})"
+    return looked_up(con, (statement, *values), lambda: int(con.execute(statement, values).get) <= most)
 
 
 def number_of(con: apsw.Connection, name: str | None) -> int | None:
@@ -343,15 +343,21 @@ def _sorted_names(names: frozenset[str] | None) -> tuple[str, ...] | None:
 
 
 SMALL = 1_000  # memories whose vectors are read sooner than all codes are compared
-COUNTED_ROWS = 300  # of totals that are added up to know
-NEVER = 2**62
 
 
 def is_small(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     """Whether few memories are meant and an index finds them."""
     if restriction.few or not few:
         return restriction.few
-    return _few_by_totals(con, restriction, few) or _few_by_time(con, restriction, few)
+    index, conditions = "memories_by_created", [visible_rows(restriction.views), among("state", restriction.states)]
+    if restriction.user is not None:
+        index = "memories_by_user"
+        conditions.append(("user_id = ?", [restriction.user]))
+    elif restriction.created_since is not None:
+        conditions.append(("created_at >= ?", [restriction.created_since]))
+    if restriction.user is None and restriction.created_until is not None:
+        conditions.append(("created_at <= ?", [restriction.created_until]))
+    return _few(con, f"memories INDEXED BY {index}", join_conditions(conditions, "AND"), few)
 
 
 def members(restriction: Restriction) -> Condition:
@@ -368,40 +374,6 @@ def members(restriction: Restriction) -> Condition:
         return f"SELECT seq FROM memories INDEXED BY memories_by_user WHERE {where}", values
     where, values = restriction.condition()
     return f"SELECT seq FROM memories WHERE {where}", values
-
-
-def _few_by_totals(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
-    part = "" if restriction.user is None else f"user:{restriction.user}"
-    where, values = join_conditions(
-        [visible_rows(restriction.views, "totals"), among("state", restriction.states)], "AND"
-    )
-    statement = f"SELECT memories FROM totals WHERE part = ? AND {where} LIMIT {COUNTED_ROWS}"
-
-    def look() -> bool:
-        total = read = 0
-        for (count,) in con.execute(statement, (part, *values)):
-            total, read = total + count, read + 1
-            if total > few:  # the rest does not matter
-                return False
-        return read < COUNTED_ROWS
-
-    return looked_up(con, (statement, few, part, *values), look)
-
-
-def _few_by_time(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
-    if restriction.created_since is None and restriction.created_until is None:
-        return False
-    where, values = join_conditions([visible_rows(restriction.views), among("state", restriction.states)], "AND")
-    since, until = restriction.created_since or 0, restriction.created_until
-    [(rows,)] = con.execute(
-        # memories_by_created
-        f"""
-        SELECT count(*)
-        FROM (SELECT 1 FROM memories WHERE {where} AND created_at BETWEEN ? AND ? LIMIT {few + 1})
-        """,
-        (*values, since, NEVER if until is None else until),
-    )
-    return int(rows) <= few
 
 
 def further_models(con: apsw.Connection) -> tuple[str, ...]:

@@ -2,10 +2,9 @@
 
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; additions.py many new ones, replication.py takes in another store's
-upkeep.py         words, totals and indexes rebuilt
+upkeep.py         words and indexes rebuilt
 reads.py          finding memories, and pages of lists
 finding.py        the best that pass a filter, by words (words.py) and by meaning (vectors/)
-statistics.py     totals and what happened when, and how counted reads are written
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
 filters.py        filter and audience as conditions
 checkup.py        what doctor asks; backup.py copies of a store, salvage.py what is left of one
@@ -34,7 +33,6 @@ from scrubjay.stores.sqlite.filters import restrict
 from scrubjay.stores.sqlite.finding import Found, Passing
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
-from scrubjay.stores.sqlite.statistics import write_reads
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.tables.parts import hold
@@ -152,7 +150,7 @@ class SqliteStore(SqliteReads, Store):
                 vec1.mirror(con, transaction.change)
             batch = self.tally.batch()
             if batch != NOTHING:
-                write_reads(con, batch)
+                transaction.statistics.write_reads(batch)
             if self._connections.behind:
                 transaction.history.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
             con.execute("COMMIT")

@@ -34,7 +34,7 @@ from scrubjay.stores.tables.rows import (
     without_asides,
 )
 from scrubjay.stores.tables.side_rows import EMPTY, empty_row
-from scrubjay.stores.tables.tally import HOUR, Tally
+from scrubjay.stores.tables.tally import Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
@@ -304,17 +304,6 @@ class SqliteTransaction(SqliteReads, Transaction):
         if "state" in columns and self._con.changes():
             [(fingerprint,)] = self._con.execute("SELECT fingerprint FROM memories WHERE id = ?", (id,))
             self._mark_repeats(bytes(fingerprint))
-
-    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
-        self._con.execute(
-            """
-            INSERT INTO happened
-            SELECT space, audience, user_id, conversation_id, category, ?, 0, 0, 1, ?
-            FROM memories
-            WHERE id = ?
-            """,
-            (milliseconds(at) // HOUR, sources, id),
-        )
 
     @property
     def change(self) -> int | None:

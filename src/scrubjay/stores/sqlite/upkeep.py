@@ -1,4 +1,4 @@
-"""What is derived is rebuilt here: words, totals, the index of vectors; and the file gives its free space back."""
+"""What is derived is rebuilt here: words, the index of vectors; and the file gives its free space back."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
@@ -53,7 +53,6 @@ def rebuild(tx: SqliteTransaction, progress: Callable[[int, int], None] | None) 
         """
     )
     count_all_passages(tx._con)
-    _rebuild_totals(tx)
     vec1.retire_all(tx._con)
 
 
@@ -87,25 +86,3 @@ def _give_back_space(tx: SqliteTransaction) -> bool:
     much = sqlite_file.much_is_free(tx._con)
     sqlite_file.give_back_space(tx._con)
     return much
-
-
-def _rebuild_totals(tx: SqliteTransaction) -> None:
-    """As the schema fills them; when memories were handed out is known nowhere else and stays."""
-    tx._con.execute("DELETE FROM totals")
-    tx._con.execute(
-        """
-        INSERT INTO counted
-        SELECT
-            space, audience, user, conversation, category, state, importance,
-            memories, text_bytes, vector_bytes, reads, squared_reads, read_memories, judged, agreed, repeats
-        FROM counts_of_memories
-        """
-    )
-    tx._con.execute("UPDATE activity SET created = 0")
-    tx._con.execute(
-        """
-        INSERT INTO happened
-        SELECT space, audience, user_id, conversation_id, category, created_at / 3600000, 1, 0, 0, 0
-        FROM memories
-        """
-    )

@@ -18,7 +18,7 @@ from scrubjay.stores.tables.history import History, HistoryChanges
 from scrubjay.stores.tables.jobs import JobChanges, Jobs
 from scrubjay.stores.tables.spaces import SpaceChanges, Spaces
 from scrubjay.stores.tables.sql import Sql
-from scrubjay.stores.tables.statistics import Statistics
+from scrubjay.stores.tables.statistics import Statistics, StatisticsChanges
 from scrubjay.stores.tables.sync import Sync, SyncChanges
 from scrubjay.stores.tables.upkeep import Upkeep, UpkeepChanges
 from scrubjay.values.times import milliseconds
@@ -52,7 +52,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "archives": lambda tx: ArchiveChanges(tx.sql),
     "history": lambda tx: HistoryChanges(tx.sql, tx.tally, tx.gathered),
     "spaces": lambda tx: SpaceChanges(tx.sql),
-    "statistics": lambda tx: Statistics(tx.sql, tx.tally),
+    "statistics": lambda tx: StatisticsChanges(tx.sql, tx.tally),
     "sync": lambda tx: SyncChanges(tx.sql, tx.history, tx.clock, tx.amend),
     "upkeep": lambda tx: UpkeepChanges(tx.sql),
     "clock": lambda tx: Clock(tx.sql, tx.history, tx.gathered),

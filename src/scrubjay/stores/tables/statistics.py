@@ -1,9 +1,6 @@
-"""What there is, when it came and how often it was handed out, in every backend: read from totals that writes keep.
-
-    totals     one row per part, space, audience, state, category and level: added up for what a caller may see
-    activity   the same by the hour and by the day: when memories were created, handed out, consolidated
-
-The schema (0002) says what a part is. Moments within an hour are settled by the memories' own rows.
+"""What there is, when it came and how often it was handed out, in every backend: counted from the memories' rows for
+every question. Only what no row knows is kept as it happens, in `activity`: how often memories were handed out and
+consolidated in each hour, once for each part (see the schema) and audience.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -15,22 +12,48 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from scrubjay.stores.promises.statistics import Activity, Group, Level, Of, Part, SpaceCounts, Totals
+from scrubjay.stores.tables.rows import as_json
 from scrubjay.stores.tables.sql import SUPERSEDED, Row, Sql
-from scrubjay.stores.tables.tally import HOUR, Tally
+from scrubjay.stores.tables.tally import HOUR, KEPT_RECALLS, Batch, Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Category, State
 from scrubjay.values.times import milliseconds, moment
 
 DAY = 24  # hours
-SUMS = (
-    "memories", "text_bytes", "vector_bytes", "reads", "squared_reads", "read_memories", "judged", "agreed", "repeats",
-)  # fmt: skip
-EVERY_STATE = ", ".join(str(int(state)) for state in State)
 
 LEVEL = "CASE WHEN importance >= 0.7 THEN 'high' WHEN importance < 0.3 THEN 'low' ELSE 'medium' END"
+TEXT_BYTES = """
+    octet_length(content) + octet_length(metadata) + octet_length(detail) - 4 + coalesce(archives.bytes, 0)
+"""  # empty JSON has two bytes and counts as none
+
+# The part that a memory is in, for each of those below.
+PART = """
+    CASE facet
+        WHEN 'user' THEN CAST('user:' AS TEXT) || user_id
+        WHEN 'conversation' THEN CAST('conversation:' AS TEXT) || conversation_id
+        WHEN 'category' THEN 'category:' || category
+        ELSE ''
+    END
+"""
+FACETS = "(SELECT 'all' AS facet UNION ALL SELECT 'user' UNION ALL SELECT 'conversation' UNION ALL SELECT 'category')"
+
+# What lists of current and of superseded memories show, row by row, under a condition in place of each {seen}: those
+# that something supersedes only for those who see `others` are taken from the current ones and added to the others.
+AT_HAND = """
+    SELECT space, state, category, importance, created_at, 1 AS number
+    FROM memories
+    WHERE state IN (0, 1) AND (expires_at IS NULL OR expires_at > :now) AND {seen}
+    UNION ALL
+    SELECT memories.space, moved.state, category, importance, created_at, moved.by_one
+    FROM memories
+    CROSS JOIN (SELECT 0 AS state, -1 AS by_one UNION ALL SELECT 1, 1) AS moved
+    WHERE memories.state = 0 AND (expires_at IS NULL OR expires_at > :now) AND {seen}
+    AND memories.id IN ({superseded})
+"""
 
 K = TypeVar("K")
 
@@ -43,63 +66,102 @@ class Statistics:
     def totals(self, part: Part, audience: Audience, *, now: datetime) -> Totals:
         """What there is of a part, as far as the audience sees it; counted reads not yet written included."""
         those = Those(self._sql, part, audience)
-        groups = those.all(
-            # the primary key; groups that have become empty keep their row
-            "totals",
+        groups = those.rows(
+            # memories_by_created holds all that is asked
+            f"SELECT state, category, {LEVEL} AS level, count(*) FROM memories WHERE {{}} GROUP BY 1, 2, 3"
+        )
+        [(*sizes, reads, squared_reads, read_memories, judged, agreed, repeats, expired, first)] = those.rows(
+            # Rows are read in their own order, and not grouped: SQLite would sort them with their texts.
             f"""
-            SELECT state, category, level, {", ".join(f"CAST(sum({name}) AS BIGINT)" for name in SUMS)}
-            FROM totals
+            SELECT
+                {_sum_by_state(TEXT_BYTES)}, {_sum_by_state(self._sql.vector_bytes)},
+                {_sum("access_count")}, {_sum("access_count * access_count")},
+                count(*) FILTER (WHERE access_count > 0),
+                count(category_agreed), {_sum("category_agreed")}, {_sum("repeat")},
+                count(*) FILTER (WHERE expires_at <= :at AND state IN (0, 1)), min(created_at)
+            FROM memories
+            LEFT JOIN archives ON {self._sql.hanging.meets("archives", "memories")}
             WHERE {{}}
-            AND memories > 0
-            GROUP BY state, category, level
             """,
+            at=milliseconds(now),
         )
-        first = those.all(
-            # the primary key
-            "activity",
-            "SELECT at FROM activity WHERE {} AND hours = 1 AND created > 0 ORDER BY at LIMIT 1",
-        )
-        return totals_of(
-            groups,
-            uncounted=self._uncounted(those),
-            expired=those.count("expires_at <= :at AND state IN (0, 1)", "memories_by_expiry", at=milliseconds(now)),
-            since=moment(first[0][0] * HOUR) if first else None,
+        states = _sum_up((State(row[0]), row[3]) for row in groups)
+        waiting = self._tally.batch().readings
+        for memory, before in those.reads_of(waiting).items():
+            count = waiting[memory].count
+            reads += count
+            squared_reads += (before + count) ** 2 - before**2
+            read_memories += before == 0
+        return Totals(
+            states=states,
+            categories=_sum_up((Category(row[1]), row[3]) for row in groups),
+            levels=_sum_up((Level(row[2]), row[3]) for row in groups),
+            text_bytes={state: sizes[state] for state in states},
+            vector_bytes={state: sizes[len(State) + state] for state in states},
+            expired=expired,
+            reads=reads,
+            squared_reads=squared_reads,
+            read_memories=read_memories,
+            judged=judged,
+            agreed=agreed,
+            repeats=repeats,
+            since=None if first is None else moment(first // HOUR * HOUR),
         )
 
-    def at_hand(self, part: Part, audience: Audience, *, now: datetime, hours: int) -> list[Group]:
-        """What lists of current and of superseded memories show, by the hours, or days, they were created in."""
-        those, (others, named) = Those(self._sql, part, audience), self._sql.visible(audience.reaching, "others")
-        seen = "{} AND (expires_at IS NULL OR expires_at > :now)"
-        rows = those.rows(
-            # memories_by_created holds all that is asked; then memories by their ids
+    def at_hand(self, part: Part, audience: Audience, *, now: datetime) -> list[Group]:
+        """What lists of current and of superseded memories show."""
+        rows = self._rows_at_hand(
+            f"SELECT state, category, {LEVEL} AS level, CAST(sum(number) AS BIGINT) FROM {{}} GROUP BY 1, 2, 3",
+            Those(self._sql, part, audience),
+            now,
+        )
+        return [Group(bool(state), Category(category), Level(level), count) for state, category, level, count in rows]
+
+    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
+        """What each space holds of what the audience sees; spaces without any may be left out."""
+        rows = self._rows_at_hand(
             f"""
-            SELECT superseded, category, {LEVEL} AS level, created_at / :step AS at, CAST(sum(number) AS BIGINT)
-            FROM (
-                SELECT state AS superseded, category, importance, created_at, 1 AS number
-                FROM memories
-                WHERE state IN (0, 1) AND {seen}
-                UNION ALL
-                SELECT moved.state, category, importance, created_at, moved.by_one
-                FROM memories
-                CROSS JOIN (SELECT 0 AS state, -1 AS by_one UNION ALL SELECT 1, 1) AS moved
-                WHERE memories.state = 0 AND {seen}
-                AND memories.id IN ({SUPERSEDED.format(others)})
-            ) AS counted
-            GROUP BY 1, 2, 3, 4
+            SELECT
+                {self._sql.space_name.format("counted.space")},
+                CAST(coalesce(sum(number) FILTER (WHERE state = 0), 0) AS BIGINT),
+                CAST(coalesce(sum(number) FILTER (WHERE state = 1), 0) AS BIGINT)
+            FROM {{}}
+            GROUP BY counted.space
             """,
-            step=hours * HOUR,
-            now=milliseconds(now),
-            **named,
+            Those(self._sql, Part(), audience),
+            now,
         )
-        return [
-            Group(bool(outdated), Category(category), Level(level), moment(at * hours * HOUR), memories)
-            for outdated, category, level, at, memories in rows
-        ]
+        return {name: SpaceCounts(active=active, superseded=superseded) for name, active, superseded in rows}
 
-    def created_before(self, part: Part, audience: Audience, moments: Sequence[datetime]) -> list[int]:
-        """For each moment how many memories, whatever became of them since, were created before it."""
-        times = [milliseconds(each) for each in moments]
-        return created_before(times, Those(self._sql, part, audience)) if times else []
+    def count_of_user(self, user: str, audience: Audience) -> int:
+        """How many memories of a user the audience sees that are not deleted."""
+        where = f"user_id = {self._sql.name} AND state < 3"
+        return self._sql.count(where, audience, index="memories_by_user", name=user)
+
+    def created_before(
+        self, part: Part, audience: Audience, moments: Sequence[datetime], *, at_hand: datetime | None = None
+    ) -> list[int]:
+        """For each moment how many memories, whatever became of them since, were created before it; or how many of
+        those that a list of current ones shows `at_hand`."""
+        those, times = Those(self._sql, part, audience), [milliseconds(each) for each in moments]
+        # Counted by the hour; an hour that a moment divides is counted in two.
+        divided = [f"created_at >= {time}" for time in times if time % HOUR]
+        grouped = f"GROUP BY {', '.join([f'created_at / {HOUR}', *divided])} ORDER BY 1"
+        if at_hand is None:
+            # memories_by_created holds all that is asked
+            rows = those.rows(f"SELECT min(created_at), count(*) FROM memories WHERE {{}} {grouped}")
+        else:
+            one = "SELECT min(created_at), CAST(sum(number) AS BIGINT)"
+            rows = self._rows_at_hand(f"{one} FROM {{}} WHERE state = 0 {grouped}", those, at_hand)
+        firsts, sums = [first for first, _ in rows], [*accumulate((count for _, count in rows), initial=0)]
+        return [sums[bisect_left(firsts, time)] for time in times]
+
+    def _rows_at_hand(self, statement: str, those: Those, now: datetime) -> list[Row]:
+        """Rows made of `AT_HAND`; the statement leaves it out."""
+        others, named = self._sql.visible(those.audience.reaching, "others")
+        # memories_by_created holds all that is asked; then memories by their ids
+        at_hand = f"({AT_HAND.format(seen='{}', superseded=SUPERSEDED.format(others))}) AS counted"
+        return those.rows(statement.replace("{}", at_hand), now=milliseconds(now), **named)
 
     def activity(self, part: Part, audience: Audience, *, since: datetime, until: datetime) -> Activity:
         """What happened from one moment to another, both included.
@@ -109,28 +171,36 @@ class Statistics:
         """
         those, first, last = Those(self._sql, part, audience), milliseconds(since), milliseconds(until)
         hours = range(first // HOUR, last // HOUR + 1)
-        rows = those.all(
+        visible, values = self._sql.visible(audience, "activity")
+        rows = self._sql.all(
             # the primary key
-            "activity",
-            """
+            f"""
             SELECT
                 at, CAST(sum(reads) AS BIGINT), CAST(sum(consolidations) AS BIGINT), CAST(sum(consolidated) AS BIGINT)
             FROM activity
-            WHERE {}
-            AND hours = 1
+            WHERE part = {those.part}
+            AND {visible}
             AND at BETWEEN :first AND :last
-            AND (reads > 0 OR consolidations > 0)
             GROUP BY at
             """,
+            name=part.name,
             first=first // HOUR,
             last=last // HOUR,
+            **values,
         )
         waiting = self._tally.batch().readings
         new = (one for name in those.reads_of(waiting) for one in waiting[name].hours.items() if one[0] in hours)
         deleted = "deleted_at BETWEEN :first AND :last AND state >= 3"
         return Activity(
             reads=by_weekday_and_hour([*((at, reads) for at, reads, _, _ in rows if reads), *new]),
-            deleted=those.count(deleted, "memories_by_deletion", first=first, last=last),
+            deleted=self._sql.count(
+                f"{those.where} AND {deleted}",
+                audience,
+                index="memories_by_deletion",
+                name=part.name,
+                first=first,
+                last=last,
+            ),
             consolidations=sum(row[2] for row in rows),
             consolidated=sum(row[3] for row in rows),
         )
@@ -155,52 +225,81 @@ class Statistics:
         )
         return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
-    def space_counts(self, audience: Audience, *, now: datetime) -> dict[str, SpaceCounts]:
-        """What each space holds of what the audience sees; spaces without any may be left out. Never a scan."""
-        sql = self._sql
-        (counted, some), (visible, given) = sql.visible(audience, "totals"), sql.visible(audience)
-        others, named = sql.visible(audience.reaching, "others")
-        rows = sql.all(
-            # the primary key of totals; memories_by_expiry; memories by their ids
-            f"""
-            SELECT
-                {sql.space_name.format("counts.space")},
-                CAST(coalesce(sum(memories) FILTER (WHERE state = 0), 0) AS BIGINT),
-                CAST(coalesce(sum(memories) FILTER (WHERE state = 1), 0) AS BIGINT)
-            FROM (
-                SELECT space, state, memories
-                FROM totals
-                WHERE part = '' AND state IN (0, 1) AND {counted}
-                UNION ALL
-                SELECT space, state, -1
-                FROM memories
-                WHERE expires_at <= :at AND state IN (0, 1) AND {visible}
-                UNION ALL
-                SELECT space, moved.state, moved.by_one
-                FROM memories
-                CROSS JOIN (SELECT 0 AS state, -1 AS by_one UNION ALL SELECT 1, 1) AS moved
-                WHERE memories.state = 0
-                AND (expires_at IS NULL OR expires_at > :at)
-                AND {visible}
-                AND memories.id IN ({SUPERSEDED.format(others)})
-            ) AS counts
-            GROUP BY counts.space
-            """,
-            at=milliseconds(now),
-            **some,
-            **given,
-            **named,
-        )
-        return {name: SpaceCounts(active=active, superseded=superseded) for name, active, superseded in rows}
 
-    def _uncounted(self, those: Those) -> tuple[int, int, int]:
-        """What reads that are not written yet add to reads, their squares and memories read at least once."""
-        waiting = self._tally.batch().readings
-        added = [(before, waiting[memory].count) for memory, before in those.reads_of(waiting).items()]
-        return (
-            sum(count for _, count in added),
-            sum((before + count) ** 2 - before**2 for before, count in added),
-            sum(before == 0 for before, _ in added),
+class StatisticsChanges(Statistics):
+    """What a transaction keeps of what happens, under what the memory's row says at that moment."""
+
+    def count_consolidation(self, id: str, *, sources: int, at: datetime) -> None:
+        """Count that a memory was made of several others; unknown ids are passed over."""
+        self._note([{"memory": id, "at": milliseconds(at) // HOUR, "reads": 0, "consolidations": 1, "of": sources}])
+
+    def write_reads(self, batch: Batch) -> None:
+        """Add a batch to the counters and the recall log; ids of no memory are passed over."""
+        self._note(
+            {"memory": memory, "at": hour, "reads": count, "consolidations": 0, "of": 0}
+            for memory, one in batch.readings.items()
+            for hour, count in one.hours.items()
+        )
+        self._sql.many(
+            # memories by their ids
+            f"""
+            UPDATE memories
+            SET access_count = access_count + :count, accessed_at = {self._sql.greatest}(accessed_at, :at)
+            WHERE id = :memory
+            """,
+            [{"memory": memory, "count": one.count, "at": one.at} for memory, one in batch.readings.items()],
+        )
+        if not batch.recalls:
+            return
+        recalls = [
+            {
+                "at": milliseconds(one.at),
+                "hour": milliseconds(one.at) // HOUR,
+                "space": one.space,
+                "user": one.user,
+                "client": one.client,
+                "memories": as_json(one.memories),
+                "number": len(one.memories),
+            }
+            for one in batch.recalls
+        ]
+        self._sql.many(
+            """
+            INSERT INTO recalls (at, space, user_id, client, memories)
+            VALUES (:at, :space, :user, :client, :memories)
+            """,
+            recalls,
+        )
+        self._sql.many(
+            """
+            INSERT INTO recall_counts (space, user_id, hour, recalls, memories)
+            VALUES (:space, :user, :hour, 1, :number)
+            ON CONFLICT (space, user_id, hour) DO UPDATE SET
+                recalls = recall_counts.recalls + 1,
+                memories = recall_counts.memories + excluded.memories
+            """,
+            recalls,
+        )
+        self._sql.run(
+            "DELETE FROM recalls WHERE number <= (SELECT max(number) FROM recalls) - :kept", kept=KEPT_RECALLS
+        )
+
+    def _note(self, rows: Iterable[Mapping[str, object]]) -> None:
+        self._sql.many(
+            # memories by their ids, the primary key of activity
+            f"""
+            INSERT INTO activity (part, at, space, audience, reads, consolidations, consolidated)
+            SELECT {PART}, :at, space, audience, :reads, :consolidations, :of
+            FROM memories
+            CROSS JOIN {FACETS} AS facets
+            WHERE memories.id = :memory
+            AND (facet <> 'conversation' OR conversation_id IS NOT NULL)
+            ON CONFLICT (part, at, space, audience) DO UPDATE SET
+                reads = activity.reads + excluded.reads,
+                consolidations = activity.consolidations + excluded.consolidations,
+                consolidated = activity.consolidated + excluded.consolidated
+            """,
+            rows,
         )
 
 
@@ -209,28 +308,19 @@ class Those:
 
     def __init__(self, sql: Sql, part: Part, audience: Audience) -> None:
         self._sql = sql
-        self._audience = audience
+        self.audience = audience
         self._values: dict[str, Any] = {"name": part.name}
-        self._part, self._where = "''", "TRUE"
+        # The part as rows of `activity` name it, and a condition on memories.
+        self.part, self.where = "''", "TRUE"
         if part.of is not Of.ALL:
             column, value = ("category", ":name") if part.of is Of.CATEGORY else (f"{part.of}_id", sql.name)
-            self._part = f"CAST('{part.of}:' AS TEXT) || {value}"
-            self._where = f"memories.{column} = {value}"
-
-    def all(self, table: str, statement: str, **values: object) -> list[Row]:
-        """Rows of `totals` or `activity`; the statement leaves out which."""
-        visible, given = self._sql.visible(self._audience, table)
-        which = f"{table}.part = {self._part} AND {visible}"
-        return self._sql.all(statement.format(which), **self._values, **given, **values)
-
-    def count(self, where: str, index: str, **values: object) -> int:
-        """How many memories meet a condition, of which this index holds all."""
-        return self._sql.count(f"{self._where} AND {where}", self._audience, index=index, **self._values, **values)
+            self.part = f"CAST('{part.of}:' AS TEXT) || {value}"
+            self.where = f"memories.{column} = {value}"
 
     def rows(self, statement: str, **values: object) -> list[Row]:
         """Rows made of the memories themselves; the statement leaves out which."""
-        visible, given = self._sql.visible(self._audience)
-        which = f"{self._where} AND {visible}"
+        visible, given = self._sql.visible(self.audience)
+        which = f"{self.where} AND {visible}"
         return self._sql.all(statement.replace("{}", which), **self._values, **given, **values)
 
     def reads_of(self, waiting: Mapping[str, object]) -> dict[str, int]:
@@ -239,88 +329,6 @@ class Those:
             return {}
         among = self._sql.among("memories.id", "ids")  # memories by their ids
         return dict(self.rows(f"SELECT id, access_count FROM memories WHERE {{}} AND {among}", ids=list(waiting)))
-
-    def created(self, hours: int, first: int, end: int) -> Series:
-        """By the hour or the day, from one hour to another."""
-        return Series(
-            self.all(
-                # the primary key
-                "activity",
-                """
-                SELECT at, CAST(sum(created) AS BIGINT)
-                FROM activity
-                WHERE {}
-                AND hours = :hours
-                AND at >= :first
-                AND at < :end
-                GROUP BY at
-                ORDER BY at
-                """,
-                hours=hours,
-                first=first,
-                end=end,
-            )
-        )
-
-    def created_within(self, first: int, end: int) -> int:
-        where = f"state IN ({EVERY_STATE}) AND created_at >= :first AND created_at < :end"
-        return self.count(where, "memories_by_created", first=first, end=end)
-
-
-def totals_of(
-    groups: Sequence[Row], *, uncounted: tuple[int, int, int], expired: int, since: datetime | None
-) -> Totals:
-    """From groups of state, category, level and the sums of the other columns of `totals`, in their order.
-
-    `uncounted` is what reads that are not written yet add to reads, their squares and memories read at least once.
-    """
-    reads, squared_reads, read_memories, judged, agreed, repeats = (sum(row[n] for row in groups) for n in range(6, 12))
-    return Totals(
-        states=_sum_up((State(row[0]), row[3]) for row in groups),
-        categories=_sum_up((Category(row[1]), row[3]) for row in groups),
-        levels=_sum_up((Level(row[2]), row[3]) for row in groups),
-        text_bytes=_sum_up((State(row[0]), row[4]) for row in groups),
-        vector_bytes=_sum_up((State(row[0]), row[5]) for row in groups),
-        expired=expired,
-        reads=reads + uncounted[0],
-        squared_reads=squared_reads + uncounted[1],
-        read_memories=read_memories + uncounted[2],
-        judged=judged,
-        agreed=agreed,
-        repeats=repeats,
-        since=since,
-    )
-
-
-class Series:
-    """How many memories were created in each hour or day of a stretch, from rows in order of time."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._starts: list[int] = []
-        self._sums = [0]
-        for at, created in rows:
-            self._starts.append(at)
-            self._sums.append(self._sums[-1] + created)
-
-    def before(self, hour: int) -> int:
-        return self._sums[bisect_left(self._starts, hour)]
-
-
-def created_before(times: Sequence[int], those: Those) -> list[int]:
-    """How many there were before each moment: whole days, then whole hours of the last day, then single rows."""
-    by_day = those.created(DAY, 0, max(times) // HOUR)
-    by_hour = {
-        day: those.created(1, day, day + DAY) for day in {_first_hour(time) for time in times if time % (DAY * HOUR)}
-    }
-    counts = []
-    for time in times:
-        count = by_day.before(_first_hour(time))
-        if time % (DAY * HOUR):
-            count += by_hour[_first_hour(time)].before(time // HOUR)
-        if time % HOUR:
-            count += those.created_within(time // HOUR * HOUR, time)
-        counts.append(count)
-    return counts
 
 
 def by_weekday_and_hour(reads: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], int]:
@@ -337,6 +345,9 @@ def _sum_up(pairs: Iterable[tuple[K, int]]) -> Mapping[K, int]:
     return sums
 
 
-def _first_hour(time: int) -> int:
-    """Of its day."""
-    return time // (DAY * HOUR) * DAY
+def _sum(expression: str, where: str = "TRUE") -> str:
+    return f"CAST(coalesce(sum({expression}) FILTER (WHERE {where}), 0) AS BIGINT)"
+
+
+def _sum_by_state(expression: str) -> str:
+    return ", ".join(_sum(expression, f"state = {int(state)}") for state in State)

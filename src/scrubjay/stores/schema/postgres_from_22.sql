@@ -1,4 +1,4 @@
--- Brings a store of 465e9b5 (schema 22) to the schema in `postgres.sql`.
+-- Brings a store of 465e9b5 (schema 22) to schema 27.
 
 -- Other words under which a memory may be looked for.
 ALTER TABLE memories

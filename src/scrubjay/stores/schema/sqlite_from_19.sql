@@ -1,4 +1,4 @@
--- Brings a store of 465e9b5 (schema 19) to the schema in `sqlite.sql`.
+-- Brings a store of 465e9b5 (schema 19) to schema 27.
 
 -- Other words under which a memory may be looked for.
 ALTER TABLE memories ADD COLUMN also TEXT NOT NULL DEFAULT '[]';         -- JSON
