@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
@@ -11,6 +10,12 @@ import pytest
 
 from scrubjay.clients import jsonc
 from scrubjay.clients.catalogue import CLIENTS, KEY, USER
+from scrubjay.dialects.table import find
+from scrubjay.embedders.hashing import HashingEmbedder
+from scrubjay.engine.parts import engine_on
+from scrubjay.servers.http.app import build_app
+from tests.conftest import sqlite_store
+from tests.servers.sites import running
 
 KEYED = {name: client for name, client in CLIENTS.items() if client.address is not None and client.address.takes_keys}
 HEADERS = {
@@ -24,20 +29,21 @@ HEADERS = {
 
 
 @pytest.fixture
-def server(start):
-    """The address of a server that runs."""
-    with start("serve", "--port", "0") as process:
-        for line in process.stderr:
-            if found := re.search(rb"http://127\.0\.0\.1:\d+", line):
-                break
-        yield found[0].decode()
-        process.terminate()
-        process.communicate()
+def far(tmp_path):
+    with engine_on(sqlite_store(tmp_path / "far.db"), HashingEmbedder()) as engine:
+        yield engine
 
 
 @pytest.fixture
-def key(call):
-    return re.search(r"sj_[\w-]+", call("keys", "create", "--user", "ann").out)[0]
+def server(far):
+    """The address of a server that runs."""
+    with running(build_app(far, [find("scrubjay")])) as address:
+        yield address
+
+
+@pytest.fixture
+def key(far):
+    return far.callers.create("ann").secret
 
 
 def written(name):

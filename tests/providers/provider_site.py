@@ -7,6 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+def completion(content: Any) -> bytes:
+    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
 
 
 class Site:
@@ -14,8 +19,9 @@ class Site:
         self.pieces = ["The harbour ", "master is ", "Ottilie."]
         self.status = 200
         self.headers: dict[str, str] = {}
-        self.raw: bytes | None = None  # instead of proper events
+        self.raw: bytes | None = None  # instead of a proper answer
         self.done = True  # whether the end is told
+        self.wait: threading.Event | None = None  # for which an answer waits
         self.asked: list[dict] = []
         self.keys: list[str | None] = []
         self.paths: list[str] = []
@@ -32,17 +38,25 @@ def providing() -> Iterator[Site]:
                 self.answer()
 
         def answer(self) -> None:
-            site.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            site.asked.append(asked)
             site.keys.append(self.headers.get("authorization"))
             site.paths.append(self.path)
+            if site.wait is not None:
+                site.wait.wait(60)
             self.send_response(site.status)
-            self.send_header("content-type", "text/event-stream")
+            self.send_header("content-type", "text/event-stream" if asked.get("stream") else "application/json")
             for name, value in site.headers.items():
                 self.send_header(name, value)
             self.end_headers()
             if site.raw is not None:
                 self.wfile.write(site.raw)
-                return
+            elif asked.get("stream"):
+                self.tell_pieces()
+            else:
+                self.wfile.write(completion(f" {''.join(site.pieces)} "))
+
+        def tell_pieces(self) -> None:
             self.event({"choices": [{"delta": {"role": "assistant"}}]})
             for piece in site.pieces:
                 self.wfile.write(b": a comment\n\n")
@@ -64,6 +78,8 @@ def providing() -> Iterator[Site]:
     try:
         yield site
     finally:
+        if site.wait is not None:
+            site.wait.set()
         server.shutdown()
         server.server_close()
         thread.join()
