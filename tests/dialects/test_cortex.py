@@ -284,13 +284,6 @@ def test_c11_nothing_to_update_and_nothing_there(client):
     assert "not found" in client.fails("update_memory", path="a/c", content="x")
 
 
-def test_an_empty_content_is_refused_and_not_taken_for_left_out(client):
-    client.add("a/b")
-
-    assert "content" in client.fails("update_memory", path="a/b", content="")
-    assert client.get("a/b")["content"] == "Some text"
-
-
 def test_c12_a_removed_memory_is_gone(client, tmp_path):
     client.add("a/b")
     assert client.call("remove_memory", path="a/b").text == "Memory removed at a/b"

@@ -1,7 +1,7 @@
 """Each field of each operation refuses what its schema does not allow, and the error names the field.
 
-The cases are made from the schemas: a required field that is missing or null, a value of another type, one that is too
-long, too large or not among those allowed.
+The cases are made from the schemas, for fields within fields as well: a required field that is missing or null, a value
+of another type, one that is too long or short, too large or small, of another format or not among those allowed.
 """
 
 from __future__ import annotations
@@ -63,26 +63,55 @@ def wrong_values(schema):
         cases.append(("too many", [smallest(schema.get("items", {}))] * (schema["maxItems"] + 1)))
     cases += [("too large", schema["maximum"] + 1)] if "maximum" in schema else []
     cases += [("too small", schema["minimum"] - 1)] if "minimum" in schema else []
+    cases += [
+        ("empty", {}),
+        ("too short", ""),
+        ("too few", []),
+        ("no such word", "no such word"),
+        ("no field", {"x": 1}),
+    ]
     return [(why, value) for why, value in cases if not jsonschema_rs.is_valid(schema, value)]
+
+
+def places(schema, place=""):
+    """Every field of arguments, however deep: `metadata.tags`, `memories[0].text`."""
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{place}{name}", inner
+        yield from places(inner, f"{place}{name}.")
+        items = inner.get("items", {})
+        yield from places(items, f"{place}{name}[0].")
+
+
+def put(schema, arguments, place, value):
+    """The arguments with this value there; what it is in is made as needed."""
+    name, _, rest = place.partition(".")
+    if not rest:
+        return {**arguments, name: value}
+    listed = name.endswith("[0]")
+    name = name.removesuffix("[0]")
+    inner = schema["properties"][name]
+    inner = inner["items"] if listed else inner
+    changed = put(inner, smallest(inner), rest, value)
+    return {**arguments, name: [changed] if listed else changed}
 
 
 def cases():
     for name, operation in OPERATIONS:
         schema = operation.accepts or operation.takes
-        for field, inner in schema["properties"].items():
-            yield pytest.param(operation, schema, field, inner, id=f"{name}-{field}")
+        for place, inner in places(schema):
+            yield pytest.param(operation, schema, place, inner, id=f"{name}-{place}")
 
 
-@pytest.mark.parametrize(("operation", "schema", "field", "inner"), list(cases()))
-def test_a_field_refuses_what_its_schema_does_not_allow(operation, schema, field, inner):
+@pytest.mark.parametrize(("operation", "schema", "place", "inner"), list(cases()))
+def test_a_field_refuses_what_its_schema_does_not_allow(operation, schema, place, inner):
     wrong = wrong_values(inner)
 
     for why, value in wrong:
         with pytest.raises(InvalidInput) as refused:
-            operation.check({**smallest(schema), field: value})
+            operation.check(put(schema, smallest(schema), place, value))
         named = refused.value.details.get("field", "")
-        assert named.split(".")[0].split("[")[0] == field, (why, refused.value)
-        assert field in refused.value.message, why
+        assert named.startswith(place), (why, refused.value)
+        assert place in refused.value.message, why
         assert "satisfy" not in refused.value.message, why  # what is allowed is said
         assert len(refused.value.message) < 1_000, why  # what was wrong is not repeated at length
 
@@ -108,3 +137,12 @@ def test_a_required_field_must_be_there(operation, schema, field):
         with pytest.raises(InvalidInput, match=rf"^{field} is required") as refused:
             operation.check(missing)
         assert refused.value.details["field"] == field
+
+
+@pytest.mark.parametrize("operation", [pytest.param(operation, id=name) for name, operation in OPERATIONS])
+def test_arguments_are_a_closed_object_that_every_model_takes(operation):
+    assert operation.takes["type"] == "object"
+    assert operation.takes["additionalProperties"] is False
+    assert not {"oneOf", "anyOf", "allOf"} & set(operation.takes)
+    for field in operation.takes["properties"].values():
+        assert isinstance(field.get("required", []), list)  # as a word of a field it would mean nothing

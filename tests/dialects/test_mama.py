@@ -53,23 +53,16 @@ DECISION = {"type": "decision", "topic": "a", "decision": "b", "reasoning": "c"}
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({}, "type"),
-        ({"type": "ingest"}, "type"),
         ({**DECISION, "topic": ""}, "topic"),
         ({**DECISION, "topic": "  "}, "topic"),
-        ({**DECISION, "topic": 5}, "topic"),
         ({"type": "decision", "decision": "b", "reasoning": "c"}, "topic"),
         ({"type": "decision", "topic": "a", "reasoning": "c"}, "decision"),
         ({"type": "decision", "topic": "a", "decision": "b"}, "reasoning"),
         ({"type": "decision", "topic": "a"}, "decision and reasoning"),
         ({"type": "checkpoint"}, "summary"),
         ({"type": "checkpoint", "summary": " "}, "summary"),
-        ({"type": "checkpoint", "summary": "x", "open_files": "a.py"}, "open_files"),
         ({"type": "checkpoint", "summary": "x", "topic": "a"}, "topic"),
         ({**DECISION, "summary": "x"}, "summary"),
-        ({**DECISION, "confidence": 1.5}, "confidence"),
-        ({**DECISION, "confidence": -0.1}, "confidence"),
-        ({**DECISION, "confidence": "x"}, "confidence"),
         ({**DECISION, "reasonning": "x"}, "reasoning"),
     ],
 )
@@ -78,25 +71,12 @@ def test_a13_a14_what_cannot_be_saved_is_refused_by_name(jay, arguments, named):
     assert results(jay) == []
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1001, "abc", 2.5])
-def test_a4_16_a_limit_that_makes_no_sense_is_refused(jay, limit):
-    assert "limit" in refused(jay, "search", limit=limit)
-
-
-def test_an_unknown_type_is_refused(jay):
-    assert "type" in refused(jay, "search", type="decisions")
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"outcome": "success"}, "id"),
-        ({"id": "decision_x_1_abcd"}, "outcome"),
-        ({"id": "", "outcome": "success"}, "id"),
         ({"id": "decision_x_1_abcd", "outcome": "success"}, "Decision not found: decision_x_1_abcd"),
         ({"id": "decision_x_1_abcd", "outcome": "pending"}, "success, failed, partial"),
         ({"id": "decision_x_1_abcd", "outcome": " "}, "success, failed, partial"),
-        ({"id": "decision_x_1_abcd", "outcome": "success", "reason": "x" * 2001}, "reason"),
     ],
 )
 def test_a7_a8_a18_an_update_that_cannot_be_made_says_why(jay, arguments, named):
