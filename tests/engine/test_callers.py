@@ -230,6 +230,39 @@ def test_only_an_owner_of_everything_makes_keys_in_the_name_of_a_user_of_other_s
     assert olga.create("bob", spaces=["work"]).credential.user == "bob"
 
 
+@pytest.mark.parametrize(
+    ("user", "reason"),
+    [
+        ("аlіce", "several scripts"),  # two letters of it are Cyrillic
+        ("αlice", "several scripts"),
+        ("ɑliсe", "several scripts"),
+        ("аӏісе", "other spaces"),  # Cyrillic throughout, one letter of an unknown look
+        ("ᎪᏞᎥᏟᎬ", "other spaces"),
+        ("ɑlice", "other spaces"),
+        ("àlice", "other spaces"),
+        ("ІосаӀ", "other spaces"),
+    ],
+)
+def test_letters_of_other_scripts_make_no_look_alike_of_a_user_of_other_spaces(jay, user, reason):
+    jay.callers.create("alice", spaces=["play"])
+    olga = owner_of(jay, "work").callers
+
+    with pytest.raises(Forbidden, match=reason):
+        olga.create(user, spaces=["work"])
+
+    assert jay.callers.create(user, spaces=["work"]).credential.user == user
+
+
+@pytest.mark.parametrize(
+    "user", ["José", "Алиса", "Αλίκη", "田中さん", "김철수", "علي", "माया", "Łukasz", "O'Brien", "ann-3"]
+)
+def test_a_name_in_any_one_script_is_a_name(jay, user):
+    for known in ("alice", "Инна", "山本", "bob"):
+        jay.callers.create(known, spaces=["play"])
+
+    assert owner_of(jay, "work").callers.create(user, spaces=["work"]).credential.user == user
+
+
 def test_an_owner_of_some_spaces_takes_over_no_key_by_rotating_it(jay):
     jay.callers.create("alice", spaces=["play"])
     of_alice = jay.callers.create("alice", spaces=["work"]).credential

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrubjay.engine import access
 from scrubjay.engine.conversations.fence import on_one_line
 from scrubjay.engine.engine import Notices
+from scrubjay.engine.store.intake import fingerprint
 from scrubjay.errors import Error, InvalidInput
 from scrubjay.stores.promises.memories import Request
 from scrubjay.text.wording import LANGUAGES_ASKED, PHRASES_ASKED, WORDINGS_ASKED
 from scrubjay.values.callers import Provenance
 from scrubjay.values.codec import plain
-from scrubjay.values.memory import MAX_PHRASE, MAX_PHRASES, Memory, random_suffix
-from scrubjay.values.search import MAX_WORDING, MAX_WORDINGS
+from scrubjay.values.memory import MAX_PHRASE, MAX_PHRASES, Memory, Stored, random_suffix
+from scrubjay.values.search import MAX_WORDING, MAX_WORDINGS, Filter
 from scrubjay.values.store import Prompt
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ QUOTED = 80  # characters of each of their memories
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
 _space: ContextVar[str] = ContextVar("space", default="")
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
+_told: ContextVar[Told | None] = ContextVar("told", default=None)
 
 Schema = dict[str, Any]
 Body = dict[str, Any]
@@ -67,6 +69,14 @@ class Reply:
     @property
     def text(self) -> str:
         return self.fixed_text or json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+
+
+class Told:
+    """What a reply tells, for the sentences beside it."""
+
+    def __init__(self) -> None:
+        self.memories: dict[str, Memory] = {}  # by id
+        self.found: list[tuple[Memory, Memory]] = []  # a new memory, and what it very likely outdates
 
 
 class Pieces(StrEnum):
@@ -217,6 +227,7 @@ class Dialect:
     instructions: str  # teaches a model when to store and search; the first 2 kB count
     brief: str = ""  # the same in a line, where several dialects are served
     conflicts: str = "scrubjay conflicts"  # what lists open pairs: a tool, an address or a command
+    marks_pairs: bool = False  # its bodies have a place that marks the older one of an unsettled pair
     acts: Mapping[str, str] = field(default_factory=dict)  # what other dialects can do too -> the tool for it here
     error_body: Callable[[Error, str], Body]  # (error, operation name) -> body
     error_text: Callable[[Error, Body], str | None] = lambda _error, _body: None  # where a seed fixes one
@@ -279,6 +290,7 @@ class Dialect:
         operation = self.operations[name]
         _prefix.set(prefix)
         _space.set(engine.spaces[0])
+        _told.set(Told())
         try:
             access.check_call(
                 engine.caller,
@@ -320,14 +332,27 @@ class Dialect:
             sentences.append(f"Not compared yet: {memories}; ask `{conflicts}` later what they may outdate.")
         fits = operation.room is not None or all(one.room is None for one in self.operations.values())
         owed = engine.take_owed() if fits else ()
-        for pair in owed[:MOST_NOTICES]:
-            sentences.append(
-                f"Compared since: {quote_memory(pair.new)} very likely outdates {quote_memory(pair.old)}; "
-                f"ask `{conflicts}`."
-            )
-        if len(owed) > MOST_NOTICES:
-            sentences.append(f"{len(owed) - MOST_NOTICES} more pairs like this: ask `{conflicts}`.")
+        pairs = [("Compared since", pair.new, pair.old) for pair in owed]
+        known = {pair.old.id for pair in owed}
+        unmarked = told_now().found if operation.changes else self._pairs_told(engine)
+        pairs += [("Not settled", new, old) for new, old in unmarked if old.id not in known]
+        for begun, new, old in pairs[:MOST_NOTICES]:
+            verb = "says the same as" if say_the_same(new, old) else "very likely outdates"
+            sentences.append(f"{begun}: {name_memory(new)} {verb} {name_memory(old)}; ask `{conflicts}`.")
+        if len(pairs) > MOST_NOTICES:
+            sentences.append(f"{len(pairs) - MOST_NOTICES} more pairs like this: ask `{conflicts}`.")
         return sentences
+
+    def _pairs_told(self, engine: Engine) -> list[tuple[Memory, Memory]]:
+        """The unsettled pairs, newer and older, of which the reply holds one; unless it marks them, also those of
+        which it holds both."""
+        told = told_now().memories
+        doubts = engine.conflicts.doubts(list(told.values()))
+        pairs = [(new, old) for old, new in doubts.items() if not (self.marks_pairs and {old, new} <= told.keys())]
+        ends = {end for pair in pairs for end in pair} - told.keys()
+        others = engine.records.get(sorted(ends), engine.audience(Filter())) if ends else ()
+        known = told | {one.id: one for one in others}
+        return [(known[new], known[old]) for new, old in pairs if new in known and old in known]
 
     def _run(self, operation: Operation, engine: Engine, checked: Body) -> Body | Reply | Stream:
         try:
@@ -367,6 +392,34 @@ def quote_memory(memory: Memory) -> str:
     """A memory's id and how its text begins, on one line; nothing of a text that is flagged."""
     beginning = on_one_line(memory.shown_text)[:QUOTED]
     return memory.id if memory.flags else f'{memory.id} ("{beginning}")'
+
+
+def name_memory(memory: Memory) -> str:
+    """What to call one of a pair; of another space's that is not in the reply no text is quoted."""
+    if is_elsewhere(memory) and memory.id not in told_now().memories:
+        return f"{memory.id} in space {memory.space}"
+    return quote_memory(memory)
+
+
+def say_the_same(one: Memory, other: Memory) -> bool:
+    return fingerprint(one) == fingerprint(other)
+
+
+def tell_memory(memory: Memory) -> str:
+    """The id of a memory that goes into the reply, which is noted: unsettled pairs of what is told are named."""
+    told_now().memories[memory.id] = memory
+    return memory.id
+
+
+def tell_stored(stored: Stored) -> str:
+    """The same of a new memory, by a dialect whose reply to a store has no place for what it outdates."""
+    told_now().found += [(stored.memory, old) for old in stored.similar]
+    return tell_memory(stored.memory)
+
+
+def told_now() -> Told:
+    """What the reply to this call tells so far."""
+    return _told.get() or Told()
 
 
 def served_name(tool: str) -> str:

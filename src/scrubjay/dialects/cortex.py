@@ -31,6 +31,7 @@ from scrubjay.dialects.base import (
     present,
     record,
     served_name,
+    tell_memory,
     text,
 )
 from scrubjay.dialects.schemas import Phrases, Tools
@@ -557,7 +558,7 @@ def show_memory(memory: Memory) -> Body:
         expires_at=memory.expires_at,
         superseded_by=memory.superseded_by,
     )
-    return {"id": memory.id, "path": memory.path, "content": memory.shown_text, "metadata": metadata}
+    return {"id": tell_memory(memory), "path": memory.path, "content": memory.shown_text, "metadata": metadata}
 
 
 def show_listing(entry: Entry, *, is_expired: bool) -> Body:

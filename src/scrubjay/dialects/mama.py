@@ -22,6 +22,7 @@ from scrubjay.dialects.base import (
     present,
     record,
     served_name,
+    tell_memory,
     text,
 )
 from scrubjay.dialects.schemas import Phrases, Tools, Wordings
@@ -248,6 +249,7 @@ def update(engine: Engine, id: DecisionId, outcome: Outcome, reason: OutcomeReas
         "message": text(),
         "open_steps": array(text(), description="The next steps that are not done yet, one by one"),
         "decisions": {**RESULTS, "description": "Decisions made around the checkpoint or since"},
+        "notices": NOTICES,
         "left_out": LEFT_OUT,
     },
 )
@@ -368,6 +370,7 @@ def check_fields(type: str, fields: Body, *, needed: Iterable[str], foreign: Bod
 def show_result(row: Row) -> Body:
     """One result in MAMA's terms; absent fields are left out, except those whose absence a model should see."""
     memory = row.memory
+    tell_memory(memory)
     body: dict[str, Any] = {"id": memory.name}
     if memory.kind is Kind.CHECKPOINT:
         body |= left_off(memory)

@@ -20,6 +20,7 @@ from scrubjay.dialects.base import (
     present,
     record,
     served_name,
+    tell_memory,
     text,
 )
 from scrubjay.dialects.schemas import Phrases, Tools, Wordings
@@ -236,7 +237,7 @@ def search_memories(
 @tools.reads(
     "List recent memories",
     {"memories": {**MEMORIES, "description": "Array of recent memories, excluding superseded ones"}},
-    optional={"left_out": LEFT_OUT},
+    optional={"notices": NOTICES, "left_out": LEFT_OUT},
 )
 def list_recent_memories(
     engine: Engine, limit: Annotated[int, {"minimum": 1, "maximum": 50}, "Number of recent memories to return"] = 10
@@ -248,7 +249,7 @@ def list_recent_memories(
 def show_memory(memory: Memory) -> Body:
     """A memory in Memento's terms; absent fields are left out."""
     return present(
-        id=memory.id,
+        id=tell_memory(memory),
         content=memory.shown_text,
         confidence=memory.confidence,
         source=memory.source,

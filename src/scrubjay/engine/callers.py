@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
+from scrubjay.engine.conversations.fence import bare_letters
 from scrubjay.engine.store import intake
 from scrubjay.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthenticated
 from scrubjay.lazy import argon2
@@ -67,9 +69,26 @@ class SignedIn:
     session: Session
 
 
-def plain_name(user: str) -> str:
-    """The letters of a user's name, by which people tell users: "Alice" and "alice " read alike."""
-    return "".join(filter(str.isalnum, normalise("NFKC", user).casefold()))
+def reads_like(user: str, other: str) -> bool:
+    """Whether people may take one user's name for the other's: "Alice", "alice " and "аlісе" in Cyrillic letters. Of
+    a letter beside ASCII's that has a small and a capital form we may not know the look: it may pass for any."""
+    one, two = (bare_letters(name).replace("l", "i") for name in (user, other))  # l and I
+    if user.isascii() == other.isascii():
+        return one == two
+    return len(one) == len(two) and all(
+        a == b or looks_unsure(a) or looks_unsure(b) for a, b in zip(one, two, strict=True)
+    )
+
+
+def looks_unsure(letter: str) -> bool:
+    return not letter.isascii() and letter.lower() != letter.upper()
+
+
+def mixes_scripts(user: str) -> bool:
+    """Whether a name has letters of several scripts, as Unicode names them; those of East Asia count as one."""
+    letters = [letter for letter in normalise("NFKC", user) if letter.isalpha()]
+    wide = {letter for letter in letters if unicodedata.east_asian_width(letter) == "W"}
+    return len({"WIDE" if one in wide else unicodedata.name(one, "").partition(" ")[0] for one in letters}) > 1
 
 
 class Callers:
@@ -314,10 +333,14 @@ class Callers:
         own = self._engine.caller.spaces
         if own is None or user == self._engine.caller.user:
             return
-        known = plain_name(user)
-        places = {grant.space for grant in reads.callers.grants() if plain_name(grant.user) == known}
-        places.update(*(one.spaces or () for one in reads.callers.credentials() if plain_name(one.user) == known))
-        if known == LOCAL_USER or not places <= own:
+        if mixes_scripts(user):
+            raise Forbidden(
+                f"{user} mixes letters of several scripts: only an owner of every space can make keys in that name.",
+                hint="Write it in one script, or ask that owner.",
+            )
+        places = {grant.space for grant in reads.callers.grants() if reads_like(user, grant.user)}
+        places.update(*(one.spaces or () for one in reads.callers.credentials() if reads_like(user, one.user)))
+        if reads_like(user, LOCAL_USER) or not places <= own:
             raise Forbidden(
                 f"{user} reads like a user of other spaces: only an owner of every space can make keys in that name.",
                 hint="Choose another name, or ask that owner.",

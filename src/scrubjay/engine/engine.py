@@ -349,7 +349,9 @@ class Engine:
             if not compared and self.notices is not None:
                 tx.history.owe(stored.id, user=self.identity.user, client=self.provenance.client)
             links = neighbours.link_related(self, tx, stored, given, near)
-            return judge.stored_result(stored, proposals, degraded=degraded, links=links, compared=compared)
+            return judge.stored_result(
+                self, tx, stored, proposals, audience, degraded=degraded, links=links, compared=compared
+            )
 
         result = self.transact(Stored, write)
         if not text.complete or not near.judged:

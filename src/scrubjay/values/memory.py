@@ -352,7 +352,7 @@ class Undone:
     """The answer to an undo: the memory as it is again, and what was taken back."""
 
     memory: Memory
-    what: str  # forgotten, superseded, settled, revised
+    what: str  # stored, forgotten, superseded, settled, revised
     other: str | None = None  # the memory that it was superseded by or settled with
     before: Memory | None = None  # of a revision: what it was until now
     fields: tuple[str, ...] = ()  # in which the two differ

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import click
 
 from scrubjay.cli.command import Command
@@ -9,8 +11,6 @@ from scrubjay.cli.commands.forget import BULK, undo_bulk
 from scrubjay.cli.ids import resolve_id
 from scrubjay.cli.output import clip_text, note, safe, show, tell_same
 from scrubjay.cli.session import CommandSession
-from scrubjay.errors import NotFound
-from scrubjay.values.callers import ActFilter
 from scrubjay.values.memory import Undone
 
 
@@ -47,6 +47,10 @@ def undo_change(session: CommandSession, id: str) -> None:
     with session.engine(known_space=True) as engine:  # an earlier text is embedded again
         done = engine.curation.undo(resolve_id(engine, id, session))
         same = engine.conflicts.same_as(done.memory.id)
+    tell_undone(done, same, session)
+
+
+def tell_undone(done: Undone, same: Mapping[str, Sequence[str]], session: CommandSession) -> None:
     value = {"memory": done.memory, "undone": done.what, "other": done.other, "changed": list(done.fields)}
     show(value, safe(sentence(done)), session)
     tell_same(same, session)
@@ -55,24 +59,22 @@ def undo_change(session: CommandSession, id: str) -> None:
 def undo_last(session: CommandSession) -> None:
     """What this user did last, through whichever program."""
     with session.engine(known_space=True) as engine:
-        acts = engine.callers.audit(ActFilter(user=engine.caller.user), limit=100)
-        if (last := next((act for act in acts if act.memory is not None), None)) is None:
-            raise NotFound("Nothing has been changed yet.")
-        assert last.memory is not None
-        if last.action == "stored":
-            memory = engine.forget(last.memory).memory
-            value = {"memory": memory, "undone": "stored", "other": None, "changed": []}
-            show(value, f"{memory.id} is forgotten.", session)
-            return note(f"It said: {clip_text(memory.content)}", session)
-        deed = engine.records.history.last_bulk_operation(last.user)
-        one_of_many = deed is not None and deed.action == last.action and last.memory in deed.memories
-    if deed is not None and one_of_many and deed.at >= last.at:
-        return undo_bulk(session, deed.id)
-    undo_change(session, last.memory)
+        last = engine.curation.last_change()
+        deed = engine.curation.bulk_operation_of(last)
+        done = engine.curation.undo_last() if deed is None else None
+        same = engine.conflicts.same_as(done.memory.id) if done is not None else {}
+    if deed is not None:
+        return undo_bulk(session, deed)
+    assert done is not None
+    tell_undone(done, same, session)
+    if done.what == "stored":
+        note(f"It said: {clip_text(done.memory.content)}", session)
 
 
 def sentence(done: Undone) -> str:
     memory, newer = done.memory, done.memory.superseded_by
+    if done.what == "stored":
+        return f"{memory.id} is forgotten."
     if done.what == "forgotten":
         return f"{memory.id} is back" + (f", but outdated by {newer}." if newer else ".")
     if done.what == "superseded":

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served_name
+from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served_name, tell_memory
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import LABEL, indent_text, on_one_line
 from scrubjay.values.memory import Forgotten, Kind, Memory, Relation, Status, Stored, Undone
@@ -153,6 +153,7 @@ class Listing:
             text = fit_text(memory.shown_text, most)
             self.lines.append(head + indent_text(text))
             self.texts.append(text)
+            tell_memory(memory)
             room -= tokens_in(self.lines[-1] + "\n")
         self.left_out = len(memories) - len(self.texts)
 
@@ -409,6 +410,7 @@ def forgotten(done: Forgotten, now: datetime) -> Reply:
 
 
 UNDONE = {
+    "stored": "was just stored and is forgotten",
     "forgotten": "is back",
     "superseded": "is current again; {other} does not replace it",
     "still superseded": "is replaced by {newer} as before; {other} no longer replaces it",

@@ -117,6 +117,7 @@ scrubjay = Dialect(
     brief="`brief` at the start; `recall` before answering; `remember` facts, decisions and checkpoints, then `settle` "
     "what they may outdate.",
     conflicts="settle",
+    marks_pairs=True,
     acts={"store a fact": "remember", "search": "recall"},
     error_body=error_body,
     error_text=error_text,
@@ -353,7 +354,7 @@ def find_named(engine: Engine, asked: str) -> Memory | None:
             "budget": budget_schema(1_000),
         }
     ),
-    gives=gives({"memories": array(MEMORY), **ROOM}, optional={"open": PAIRS}),
+    gives=gives({"memories": array(MEMORY), **ROOM}, optional={"open": PAIRS, "notices": NOTICES}),
 )
 def recent(engine: Engine, args: Body) -> Reply:
     """List the newest memories: what was just stored, or today, or the last decisions. To find something, use
@@ -504,15 +505,22 @@ def forget(engine: Engine, args: Body) -> Reply:
 @scrubjay.writes(
     "Undo the last change",
     of_one_version=True,
-    takes=record({"id": ID}),
+    takes=object_schema({"id": {**ID, "description": "Default: what you changed last"}}),
     gives=gives(
-        {"memory": MEMORY, "undone": text(enum=["forgotten", "superseded", "settled", "revised"]), "changed": STRINGS},
+        {
+            "memory": MEMORY,
+            "undone": text(enum=["stored", "forgotten", "superseded", "settled", "revised"]),
+            "changed": STRINGS,
+        },
         optional={"other": text(), "same_as": STRINGS},
     ),
 )
 def undo(engine: Engine, args: Body) -> Reply:
     """Take back the last change to a memory: that it was forgotten, settled with another or revised. Again: one change
-    more."""
-    done = engine.curation.undo(args["id"])
+    more. Without an id: your own last change; a memory that you just stored is forgotten."""
+    if "id" in args:
+        done = engine.curation.undo(args["id"])
+    else:
+        done = engine.curation.undo_last(client=engine.provenance.client)
     same = engine.conflicts.same_as(done.memory.id) if done.what in ("forgotten", "revised") else {}
     return replies.with_same(replies.undone(done, engine.now()), same)

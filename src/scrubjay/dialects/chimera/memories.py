@@ -28,6 +28,8 @@ from scrubjay.dialects.base import (
     phrases_in,
     present,
     record,
+    tell_memory,
+    tell_stored,
     text,
 )
 from scrubjay.dialects.schemas import Rows, Wordings, shape
@@ -186,11 +188,18 @@ FRAGMENTS = object_schema({**FRAGMENT, "workspace_id": WORKSPACE_ID}, required=(
 KEPT = {"id": text(), "status": {"const": "stored"}, "created_at": TIME}
 
 
-@tools.writes("POST /api/mcp/remember", "Remember", KEPT, takes=FRAGMENTS, fields={"content": "text"})
+@tools.writes(
+    "POST /api/mcp/remember",
+    "Remember",
+    KEPT,
+    optional={"notices": NOTICES},
+    takes=FRAGMENTS,
+    fields={"content": "text"},
+)
 def remember(engine: Engine, args: Body) -> Any:
     """Store a memory fragment for later retrieval."""
     stored = engine.conversations.remember(new_memory(args), workspace=args.get("workspace_id"))
-    return written_id(stored.memory), "stored", iso(stored.memory.created_at)
+    return spelt(tell_stored(stored)), "stored", iso(stored.memory.created_at)
 
 
 VERDICTS = [str(verdict) for verdict in Verdict]
@@ -235,7 +244,7 @@ def search(
 INJECTED = {"injected_context": text(), "memory_count": COUNT, "memories": MEMORIES}
 
 
-@tools.reads("POST /api/mcp/inject", "Inject memories", INJECTED)
+@tools.reads("POST /api/mcp/inject", "Inject memories", INJECTED, optional={"notices": NOTICES})
 def inject(
     engine: Engine, conversation_id: ConversationId, max_memories: Fifty = 5, workspace_id: WorkspaceId = None
 ) -> Any:
@@ -248,7 +257,7 @@ def inject(
 PAGE = {"memories": MEMORIES, "total": COUNT, "limit": COUNT, "offset": COUNT}
 
 
-@tools.reads("GET /api/mcp/listMemories", "List memories", PAGE)
+@tools.reads("GET /api/mcp/listMemories", "List memories", PAGE, optional={"notices": NOTICES})
 def list_memories(
     engine: Engine,
     conversation_id: ConversationId,
@@ -310,7 +319,12 @@ def remove_injection(engine: Engine, args: Body) -> Any:
     return spelt(linked.memory), "Memory removed from the conversation"
 
 
-@tools.reads("GET /api/conversations/{conversation_id}/context", "Build a conversation's context", CONTEXT)
+@tools.reads(
+    "GET /api/conversations/{conversation_id}/context",
+    "Build a conversation's context",
+    CONTEXT,
+    optional={"notices": NOTICES},
+)
 def build_context(
     engine: Engine,
     *,
@@ -339,7 +353,7 @@ def spelt(id: str) -> str:
 
 
 def written_id(memory: Memory) -> str:
-    return spelt(memory.id)
+    return spelt(tell_memory(memory))
 
 
 def snippet(text: str) -> str:

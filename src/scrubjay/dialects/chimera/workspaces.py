@@ -102,7 +102,9 @@ CHANGED = object_schema({"memory_id": MEMORY_ID, **WRITTEN}, required=("memory_i
 MANY = array(object_schema(FRAGMENT, required=("text",)), minItems=1, maxItems=100)
 
 
-@reads("GET /api/workspaces/{workspace_id}/memories", "List a workspace's memories", PAGE)
+@reads(
+    "GET /api/workspaces/{workspace_id}/memories", "List a workspace's memories", PAGE, optional={"notices": NOTICES}
+)
 def list_workspace_memories(
     engine: Engine,
     *,
@@ -138,7 +140,7 @@ def create_memory(engine: Engine, args: Body) -> Any:
     return show_memory(engine.workspaces.remember(args["workspace_id"], new).memory)
 
 
-@reads("GET /api/memories/{memory_id}", "Get a memory", {"memory": MEMORY})
+@reads("GET /api/memories/{memory_id}", "Get a memory", {"memory": MEMORY}, optional={"notices": NOTICES})
 def get_memory(engine: Engine, memory_id: Annotated[str, MEMORY_ID]) -> Any:
     """A memory by its id."""
     return show_memory(engine.get(memory_id))

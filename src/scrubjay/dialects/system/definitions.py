@@ -27,6 +27,7 @@ from scrubjay.dialects.base import (
     present,
     record,
     request_id,
+    tell_memory,
     text,
 )
 from scrubjay.dialects.schemas import with_fields
@@ -250,7 +251,7 @@ def ahead(engine: Engine, holder: Mapping[str, Any], name: str) -> Any:
 def show_memory(memory: Memory) -> Body:
     """What recall and list both say about a memory."""
     return present(
-        memory_id=memory.id,
+        memory_id=tell_memory(memory),
         content=memory.shown_text,
         category=memory.category,
         # What a client gave; otherwise what we found.

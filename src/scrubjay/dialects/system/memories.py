@@ -26,6 +26,7 @@ from scrubjay.dialects.base import (
     present,
     record,
     served_name,
+    tell_stored,
     text,
 )
 from scrubjay.dialects.schemas import with_fields
@@ -80,7 +81,7 @@ __all__ = ["system"]
             "created_at": TIME,
             "links_created": COUNT,
         },
-        optional=EXPIRES,
+        optional={**EXPIRES, "notices": NOTICES},
     ),
 )
 def store_memory(engine: Engine, args: Body) -> Body:
@@ -107,7 +108,7 @@ def store_memory(engine: Engine, args: Body) -> Body:
     )
     memory = stored.memory
     return success_reply(
-        memory_id=memory.id,
+        memory_id=tell_stored(stored),
         content=memory.shown_text,
         category=memory.category,
         auto_tags=memory.auto_tags,
@@ -398,7 +399,7 @@ STATS = ("content_length", "link_count", "days_since_creation", "days_since_acce
                 }
             ),
         },
-        optional={"left_out": LEFT_OUT},
+        optional={"notices": NOTICES, "left_out": LEFT_OUT},
     ),
 )
 def list_memories(engine: Engine, args: Body) -> Body:

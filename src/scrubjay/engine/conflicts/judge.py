@@ -220,9 +220,21 @@ def propose(engine: Engine, tx: Transaction, memory: Memory, proposals: Sequence
 
 
 def stored_result(
-    memory: Memory, proposals: Sequence[Proposal], *, degraded: str | None, links: int, compared: bool
+    engine: Engine,
+    tx: Transaction,
+    memory: Memory,
+    proposals: Sequence[Proposal],
+    audience: Audience,
+    *,
+    degraded: str | None,
+    links: int,
+    compared: bool,
 ) -> Stored:
-    """The answer to a store."""
+    """The answer to a store. It also names what says the same since the proposals were made: another caller may have
+    stored or restored it meanwhile."""
+    if not any(one.same for one in proposals):
+        late = intake.same_words(tx, memory, audience, engine.now())[-1:]
+        proposals = [*proposals, *(Proposal(memory=one, score=1.0, same=True) for one in late)]
     return Stored(
         memory=memory,
         similar=tuple(one.memory for one in proposals if one.sure),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from scrubjay.engine.conversations.fence import fence_memories
 from scrubjay.errors import InvalidInput
@@ -54,8 +54,10 @@ def build_context(
     message: str | None,
     budget: int | None = None,
     memories_first: bool = True,
+    doubts: Container[str] = (),
 ) -> BuiltContext:
     """Prompt and message are always in; memories as far as there is room, then messages from the last backwards.
+    `doubts`: the ids of memories that a newer one very likely outdates.
 
     :raises InvalidInput: if there is not even room for prompt and message
     """
@@ -68,9 +70,9 @@ def build_context(
         )
     chosen: list[Memory] = []
     for memory in memories:
-        if room.holds(fence_memories([*chosen, memory])):
+        if room.holds(fence_memories([*chosen, memory], doubts)):
             chosen.append(memory)
-    block = fence_memories(chosen)
+    block = fence_memories(chosen, doubts)
     room.take(block)
     history: list[Message] = []
     for one in reversed(said):

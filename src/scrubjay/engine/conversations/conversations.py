@@ -140,7 +140,7 @@ class Conversations:
                 chosen.setdefault(memory.id, memory)
         memories = tuple(chosen.values())[:limit]
         at.count_reads(memories)
-        return Injected(memories=memories, text=fence_memories(memories), active=active)
+        return Injected(memories=memories, text=fence_memories(memories, at.conflicts.doubts(memories)), active=active)
 
     def clear(self, conversation: str, *, workspace: str | None = None) -> BulkDone:
         """Forget everything that was stored in a conversation; it can be undone as one bulk operation."""
@@ -475,11 +475,13 @@ class Conversations:
         message: str | None,
         how: Mapping[str, Any],
     ) -> BuiltContext:
+        memories = self._in_force(at, conversation.id)
         context = build_context(
             prompt=conversation.system_prompt or "",
-            memories=self._in_force(at, conversation.id),
+            memories=memories,
             said=said,
             message=message,
+            doubts=at.conflicts.doubts(memories),
             **how,
         )
         at.count_reads(context.memories)

@@ -15,6 +15,7 @@ from scrubjay.engine.store.intake import revision as revision_of
 from scrubjay.errors import Conflict, InvalidInput, NotFound
 from scrubjay.lazy import difflib
 from scrubjay.stores.promises.memories import Reads, Transaction, clock_at
+from scrubjay.values.callers import Act, ActFilter
 from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import FormerPhrases, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
@@ -99,6 +100,59 @@ class Curation:
         if memory.superseded_by is None:
             raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
         return lifecycle.release(self._engine.ledger, tx, memory, only=only)
+
+    def last_change(self, *, client: str | None = None) -> Act:
+        """What this caller did last to a memory, if wanted with one client only.
+
+        :raises NotFound: if it has changed nothing
+        """
+        engine = self._engine
+        wanted = ActFilter(user=engine.caller.user, spaces=engine.caller.spaces, client=client)
+        acts = [act for act in engine.records.callers.acts(wanted, limit=MAX_AROUND) if act.memory is not None]
+        if not acts:
+            raise NotFound("Nothing has been changed yet.")
+        last, before = acts[0], acts[1] if len(acts) > 1 else acts[0]
+        return before if last.action == "superseded" and self._came_with(before, last) else last
+
+    def _came_with(self, before: Act, last: Act) -> bool:
+        """Whether a memory's successor changed by itself, because another was forgotten, or replaced a decision."""
+        named = [act.memory for act in (before, last) if act.memory is not None]
+        found = {one.id: one for one in self._engine.records.get(named, access.EVERYTHING)}
+        old, new = found.get(last.memory or ""), found.get(before.memory or "")
+        if old is None or new is None or old.id == new.id:
+            return False
+        if before.action == "forgotten":
+            links = self._engine.records.history.links([new.id], kinds=SUPERSEDES)
+            return new.status is Status.DELETED and any(link.target == old.id for link in links)
+        return before.action == "stored" and new.kind is Kind.DECISION and old.superseded_by == new.id
+
+    def undo_last(self, *, client: str | None = None) -> Undone:
+        """Take back what this caller did last to a memory; one that was just stored is forgotten.
+
+        :raises Conflict: if that cannot be undone, or was done to many memories at once
+        """
+        if (kept := self._engine.earlier_result(Undone)) is not None:
+            return kept
+        engine, last = self._engine, self.last_change(client=client)
+        assert last.memory is not None
+        if (deed := self.bulk_operation_of(last)) is not None:
+            hint = f"Undo it by its id: `scrubjay undo {deed}`."
+            raise Conflict("The last change was made to many memories at once.", hint=hint)
+        if last.action != "stored":
+            return self.undo(last.memory)
+        name, expected = last.memory, engine.expected_version
+
+        def write(tx: Transaction) -> Undone:
+            done = lifecycle.forget(engine.ledger, tx, name, hard=False, reason=None, expected_version=expected)
+            return Undone(memory=done.memory, what="stored")
+
+        return engine.transact(Undone, write)
+
+    def bulk_operation_of(self, act: Act) -> str | None:
+        """The id of the bulk operation that such a change belongs to."""
+        deed = self._engine.records.history.last_bulk_operation(act.user)
+        one_of_many = deed is not None and deed.action == act.action and act.memory in deed.memories
+        return deed.id if deed is not None and one_of_many and deed.at >= act.at else None
 
     def undo(self, id: str) -> Undone:
         """Take back what was last done to a memory: that it was forgotten, superseded, settled with another, or

@@ -1,0 +1,98 @@
+"""Undo without an id: the caller's own last change, through the same client, and the reply says what it was."""
+
+from __future__ import annotations
+
+from scrubjay.dialects.table import find
+from scrubjay.values.callers import DEFAULT_SPACE, Caller, Provenance, Role
+from scrubjay.values.memory import Status
+from scrubjay.values.search import Filter
+
+scrubjay = find("scrubjay")
+HERE = frozenset({DEFAULT_SPACE})
+
+
+def by(engine, client, user=None):
+    """A caller's window."""
+    bound = engine if user is None else engine.bound_to(caller=Caller(user=user, role=Role.MEMBER, spaces=HERE))
+
+    def ask(tool, /, **arguments):
+        reply = scrubjay.call(bound, tool, arguments, provenance=Provenance(client=client, transport="stdio"))
+        assert not reply.failed, reply.text
+        return reply
+
+    return ask
+
+
+def test_without_an_id_undo_takes_back_the_callers_own_last_change(jay):
+    mine, window, hers = by(jay, "claude"), by(jay, "cursor"), by(jay, "claude", "ann")
+    note = mine("remember", facts=["The tide table hangs in the hall"]).body["remembered"][0]["memory"]["id"]
+    mine("revise", id=note, content="The tide table hangs in the kitchen", reason="moved")
+    mine("forget", id=note)
+    for ask, fact in ((window, "The ferry leaves at nine"), (hers, "The harbour master is called Ole")):
+        ask("remember", facts=[fact])
+
+    back, text = mine("undo"), mine("undo")
+
+    assert (back.body["undone"], back.body["memory"]["id"]) == ("forgotten", note)
+    assert f"{note} is back" in back.text
+    assert (text.body["undone"], text.body["memory"]["text"]) == ("revised", "The tide table hangs in the hall")
+    assert len(jay.list()) == 3
+
+
+def test_a_memory_that_was_just_stored_is_forgotten_by_an_undo(jay):
+    ask = by(jay, "claude")
+    slip = ask("remember", facts=["A slip"]).body["remembered"][0]["memory"]["id"]
+
+    undone = ask("undo")
+
+    assert (undone.body["undone"], undone.body["memory"]["id"]) == ("stored", slip)
+    assert undone.text.startswith(f"{slip} was just stored and is forgotten:\n   A slip")
+    assert jay.get(slip, deleted=True).status is Status.DELETED
+    assert ask("undo").body["undone"] == "forgotten"
+
+
+def test_what_followed_by_itself_is_not_the_last_change(jay):
+    """A decision that replaces another, and one that is forgotten, change the older one as well."""
+    ask = by(jay, "claude")
+    old, new = (
+        ask("remember", facts=[{"content": one, "kind": "decision", "topic": "database"}]).body["remembered"][0][
+            "memory"
+        ]["id"]
+        for one in ("Use SQLite", "Use PostgreSQL")
+    )
+
+    told = [ask("undo").body for _ in range(2)]
+
+    assert [(one["undone"], one["memory"]["id"]) for one in told] == [("stored", new), ("forgotten", new)]
+    assert jay.get(old).superseded_by == new
+
+
+def test_who_has_changed_nothing_is_told_so(jay):
+    by(jay, "cursor")("remember", facts=["The ferry leaves at nine"])
+
+    reply = scrubjay.call(jay, "undo", {}, provenance=Provenance(client="claude", transport="stdio"))
+
+    assert reply.failed
+    assert "Nothing has been changed yet" in reply.text
+
+
+def test_of_many_changes_at_once_an_undo_names_the_command(jay):
+    ask = by(jay, "claude")
+    ask("remember", facts=["The ferry leaves at nine", "The ferry leaves at ten"])
+    bound = jay.bound_to(provenance=Provenance(client="claude", transport="stdio"))
+    deed = bound.bulk.forget(Filter(client="claude"))
+
+    reply = scrubjay.call(jay, "undo", {}, provenance=Provenance(client="claude", transport="stdio"))
+
+    assert f"scrubjay undo {deed.deed}" in reply.text
+
+
+def test_an_undo_without_an_id_that_is_sent_again_is_done_once(jay):
+    ask = by(jay, "claude")
+    ask("remember", facts=["The ferry leaves at nine"])
+    about = {"key": "once", "provenance": Provenance(client="claude", transport="stdio")}
+
+    first, again = (scrubjay.call(jay, "undo", {}, **about) for _ in range(2))
+
+    assert first.body == again.body
+    assert jay.list().memories == ()
