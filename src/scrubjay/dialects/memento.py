@@ -230,7 +230,7 @@ def search_memories(
 ) -> Body:
     """Search for relevant memories based on a query. Automatically filters out superseded memories."""
     hits = engine.search(Query(text=query, also=also, limit=limit))
-    memories = [{**show_memory(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
+    memories = [{**show_found(hit.memory), "relevance_score": round(hit.score, 4)} for hit in hits.answers]
     return {"memories": memories, **present(degraded=hits.degraded)}
 
 
@@ -243,13 +243,19 @@ def list_recent_memories(
     engine: Engine, limit: Annotated[int, {"minimum": 1, "maximum": 50}, "Number of recent memories to return"] = 10
 ) -> Body:
     """Get the most recently created memories. Useful for reviewing what was just stored."""
-    return {"memories": [show_memory(memory) for memory in engine.list(Filter(), limit=limit)]}
+    return {"memories": [show_found(memory) for memory in engine.list(Filter(), limit=limit)]}
+
+
+def show_found(memory: Memory) -> Body:
+    """A memory of a list; unsettled pairs of such ones are told."""
+    tell_memory(memory)
+    return show_memory(memory)
 
 
 def show_memory(memory: Memory) -> Body:
     """A memory in Memento's terms; absent fields are left out."""
     return present(
-        id=tell_memory(memory),
+        id=memory.id,
         content=memory.shown_text,
         confidence=memory.confidence,
         source=memory.source,
