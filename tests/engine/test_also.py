@@ -69,6 +69,7 @@ def test_phrases_are_stripped_and_kept_once(jay):
     memory = jay.store(BOAT, also=["  berth ", "berth", "yacht\n harbour"]).memory
 
     assert memory.also == ("berth", "yacht harbour")
+    assert jay.store(MANY[0], also=None).memory.also == ()
 
 
 @pytest.mark.parametrize(
@@ -88,10 +89,6 @@ def test_what_is_no_list_of_short_phrases_is_refused(jay, also, message):
     assert (refused.value.message, refused.value.details["field"]) == (message, "also")
     with pytest.raises(InvalidInput):
         jay.update(jay.store(BOAT).memory.id, also=also)
-
-
-def test_none_is_no_phrase(jay):
-    assert jay.store(BOAT, also=None).memory.also == ()
 
 
 def test_phrases_of_many_at_once_are_kept(jay):
@@ -143,15 +140,10 @@ def test_a_change_of_phrases_leaves_text_and_version(jay):
     assert jay.records.cosines(expected, [memory.id])[memory.id] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_the_same_phrases_again_change_nothing(jay):
+def test_the_same_phrases_and_none_change_nothing_and_an_empty_list_clears_them(jay):
     id = jay.store(BOAT, also=["berth"]).memory.id
 
     assert jay.revise(id, also=["berth"]).fields == ()
-
-
-def test_an_empty_list_clears_phrases_and_none_leaves_them(jay):
-    id = jay.store(BOAT, also=["berth"]).memory.id
-
     assert jay.update(id, importance=0.9, also=None).also == ("berth",)
     assert jay.update(id, also=[]).also == ()
 

@@ -56,14 +56,7 @@ def test_a_key_ends_when_it_expires(jay, clock):
 
     with pytest.raises(Unauthenticated):
         jay.callers.by_key(key)
-
-
-def test_an_expired_key_does_not_open_the_door(jay, clock):
-    jay.callers.create("alice", expires_at=clock() + timedelta(days=1))
-
-    clock.move(days=2)
-
-    assert jay.callers.locked()
+    assert jay.callers.locked(), "it opens no door by that"
 
 
 def test_a_revoked_key_ends_at_once_with_its_sessions(jay):
@@ -72,16 +65,10 @@ def test_a_revoked_key_ends_at_once_with_its_sessions(jay):
 
     jay.callers.revoke(issued.credential.id)
 
-    for prove in (jay.callers.by_key, jay.callers.by_session):
+    for prove, by in ((jay.callers.by_key, issued.secret), (jay.callers.by_session, cookie)):
         with pytest.raises(Unauthenticated):
-            prove(issued.secret if prove == jay.callers.by_key else cookie)
-
-
-def test_revoking_the_last_key_opens_nothing(jay):
-    jay.callers.revoke(jay.callers.create("alice").credential.id)
-
-    assert jay.callers.locked()
-    assert not jay.callers.in_use()
+            prove(by)
+    assert (jay.callers.locked(), jay.callers.in_use()) == (True, False), "revoking the last key opens nothing"
 
 
 def test_the_door_is_opened_by_hand_when_no_key_is_in_use(jay, clock):
@@ -95,16 +82,9 @@ def test_the_door_is_opened_by_hand_when_no_key_is_in_use(jay, clock):
 
     assert not jay.callers.locked()
     assert not jay.callers.open_door()
+    jay.callers.revoke(jay.callers.create("carol").credential.id)
+    assert jay.callers.locked(), "the next key closes it"
     assert [act.action for act in jay.callers.audit()].count("door opened") == 1
-
-
-def test_a_door_that_was_opened_is_closed_by_the_next_key(jay):
-    jay.callers.revoke(jay.callers.create("alice").credential.id)
-    jay.callers.open_door()
-
-    jay.callers.revoke(jay.callers.create("bob").credential.id)
-
-    assert jay.callers.locked()
 
 
 @pytest.mark.parametrize("role", Role)
@@ -143,26 +123,20 @@ def test_a_password_has_a_decent_length(jay, password):
         jay.callers.create("alice", kind=CredentialKind.PASSWORD, password=password)
 
 
-def test_a_password_is_no_key_and_a_key_no_subject(jay):
+def test_a_key_is_no_subject_and_a_subject_a_caller_once_an_owner_says_so(jay):
     jay.callers.create("alice")
+    jay.callers.create("auth|42", kind=CredentialKind.TOKEN, spaces=["default"])
 
     with pytest.raises(Unauthenticated):
         jay.callers.by_subject("alice")
+    assert jay.callers.by_subject("auth|42").spaces == {"default"}
 
 
-def test_a_session_ends_by_itself(jay, clock):
+@pytest.mark.parametrize("end", ["twelve hours", "signing out"])
+def test_a_session_ends_by_itself_and_by_signing_out(jay, clock, end):
     cookie = jay.callers.sign_in_locally().cookie
 
-    clock.move(hours=12)
-
-    with pytest.raises(Unauthenticated):
-        jay.callers.by_session(cookie)
-
-
-def test_signing_out_ends_the_session(jay):
-    cookie = jay.callers.sign_in_locally().cookie
-
-    jay.callers.sign_out(cookie)
+    clock.move(hours=12) if end == "twelve hours" else jay.callers.sign_out(cookie)
 
     with pytest.raises(Unauthenticated):
         jay.callers.by_session(cookie)
@@ -362,12 +336,6 @@ def test_a_password_opens_a_session_of_its_role(jay):
     caller, session = jay.callers.by_session(signed_in.cookie)
     assert (caller.user, caller.role) == ("alice", Role.READER)
     assert session.guard == signed_in.session.guard
-
-
-def test_a_subject_is_a_caller_once_an_owner_says_so(jay):
-    jay.callers.create("auth|42", kind=CredentialKind.TOKEN, spaces=["default"])
-
-    assert jay.callers.by_subject("auth|42").spaces == {"default"}
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------

@@ -79,16 +79,14 @@ def test_what_they_become_is_found_by_the_phrases_of_all(jay, three, strategy):
     assert jay.records.cosines(expected, [done.memory.id])[done.memory.id] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_what_is_not_to_be_preserved_is_now_the_mean_and_the_newests(jay, three, clock):
-    done = jay.consolidation.merge(plan(three, earliest_time=False, highest_importance=False, all_tags=False))
+@pytest.mark.parametrize(("primary", "tag"), [(None, "t2"), (0, "t0")])
+def test_what_is_not_to_be_preserved_is_now_the_mean_and_the_newests_or_the_primarys(jay, three, clock, primary, tag):
+    more = {} if primary is None else {"primary": three[primary].id}
+    done = jay.consolidation.merge(plan(three, earliest_time=False, highest_importance=False, all_tags=False, **more))
 
     assert done.memory.created_at == clock()
     assert done.memory.importance == pytest.approx(0.6)
-    assert done.memory.tags == ("language", "t2")
-
-
-def test_the_primary_decides_where_there_is_one(jay, three):
-    assert jay.consolidation.merge(plan(three, primary=three[0].id, all_tags=False)).memory.tags == ("language", "t0")
+    assert done.memory.tags == ("language", tag)
 
 
 def test_the_originals_are_archived_and_point_at_what_they_became(jay, three):
@@ -140,42 +138,26 @@ def test_the_primary_of_unlike_memories_is_kept(jay):
 # --- links -----------------------------------------------------------------------------------------------------------
 
 
-def test_links_move_to_the_result(jay, three):
+@pytest.mark.parametrize("every", [True, False])
+def test_links_of_all_or_of_the_newest_only_move_to_the_result(jay, three, every):
     teacher = jay.store("The teacher is called Inés", related=(three[0].id,)).memory
-    course = jay.store("The course ends in May").memory
     newer = jay.store("User reads Spanish novels", related=(three[2].id,)).memory
-    done = jay.consolidation.merge(plan(three))
+    done = jay.consolidation.merge(plan(three, all_links=every))
 
-    links = linked(jay, done.memory.id, LinkKind.RELATED)
-    assert links == {(teacher.id, done.memory.id), (newer.id, done.memory.id)}
-    assert linked(jay, course.id, LinkKind.RELATED) == set()
-
-
-def test_or_only_the_newests_do(jay, three):
-    jay.store("The teacher is called Inés", related=(three[0].id,))
-    newer = jay.store("User reads Spanish novels", related=(three[2].id,)).memory
-    done = jay.consolidation.merge(plan(three, all_links=False))
-
-    assert linked(jay, done.memory.id, LinkKind.RELATED) == {(newer.id, done.memory.id)}
+    moved = {(newer.id, done.memory.id)} | ({(teacher.id, done.memory.id)} if every else set())
+    assert linked(jay, done.memory.id, LinkKind.RELATED) == moved
 
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_what_an_original_had_superseded_stays_superseded(jay, three, keep):
-    old = jay.store("User wants to learn Spanish").memory
-    jay.supersede(old=old.id, new=three[0].id)
+    old, released = (jay.store(f"User {verb} to learn Spanish").memory for verb in ("wants", "hopes"))
+    for one in (old, released):
+        jay.supersede(old=one.id, new=three[0].id)
+    jay.curation.release(released.id)
     done = jay.consolidation.merge(plan([jay.get(one.id) for one in three], keep_originals=keep, all_links=False))
 
     assert jay.get(old.id).superseded_by == done.memory.id
-
-
-def test_what_an_original_had_superseded_and_was_released_stays_current(jay, three):
-    old = jay.store("User wants to learn Spanish").memory
-    jay.supersede(old=old.id, new=three[0].id)
-    jay.curation.release(old.id)
-
-    jay.consolidation.merge(plan([jay.get(one.id) for one in three]))
-
-    assert jay.get(old.id).superseded_by is None
+    assert jay.get(released.id).superseded_by is None
 
 
 def test_an_open_conflict_between_the_originals_is_settled(real_jay, clock):
@@ -247,7 +229,9 @@ def test_an_answer_that_cannot_be_kept_is_refused(open_engine, three, answer):
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_unlike_memories_are_refused_with_their_similarity(jay):
+@pytest.mark.parametrize("embedder", ["hashing", None])
+def test_unlike_memories_are_refused_with_their_similarity(open_engine, embedder):
+    jay = open_engine(embedder)
     one, other = jay.store("User likes tea").memory, jay.store("Quarterly revenue grew by a tenth").memory
 
     with pytest.raises(TooDissimilar) as refused:
@@ -255,14 +239,6 @@ def test_unlike_memories_are_refused_with_their_similarity(jay):
 
     assert refused.value.details["similarity"] < 0.3
     assert jay.get(one.id).status is Status.ACTIVE
-
-
-def test_unlike_memories_are_refused_without_a_model_too(open_engine):
-    jay = open_engine(None)
-    one, other = jay.store("User likes tea").memory, jay.store("Quarterly revenue grew").memory
-
-    with pytest.raises(TooDissimilar):
-        jay.consolidation.merge(plan([one, other]))
 
 
 @pytest.mark.parametrize("condition", ["superseded", "expired", "archived"])

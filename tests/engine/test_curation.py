@@ -37,6 +37,11 @@ def test_what_was_superseded_is_released(jay):
     with pytest.raises(Conflict):
         jay.curation.release(old.id)
 
+    jay.supersede(old=new.id, new=old.id)  # the other way round, and back
+    jay.curation.release(new.id)
+    jay.supersede(old=old.id, new=new.id)
+    assert jay.get(old.id).superseded_by == new.id
+
 
 def test_what_supersedes_many_names_the_one_before_when_the_last_is_released(jay):
     one, other, new = (jay.store(f"{name} leads").memory.id for name in ("Ottilie", "Ada", "Ida"))
@@ -46,18 +51,6 @@ def test_what_supersedes_many_names_the_one_before_when_the_last_is_released(jay
     jay.curation.release(other)
 
     assert jay.get(new).supersedes == one
-
-
-def test_what_was_released_may_be_superseded_again_and_the_other_way_round(jay):
-    one, other = jay.store("Ottilie leads").memory, jay.store("Ada leads").memory
-    jay.supersede(old=one.id, new=other.id)
-    jay.curation.release(one.id)
-
-    jay.supersede(old=other.id, new=one.id)
-    jay.curation.release(other.id)
-    jay.supersede(old=one.id, new=other.id)
-
-    assert jay.get(one.id).superseded_by == other.id
 
 
 def test_a_released_memory_stays_released_when_another_successor_comes_and_goes(jay):
@@ -181,22 +174,15 @@ def test_an_undo_takes_back_what_was_said_about_a_pair_and_opens_it_again(jay, r
         assert jay.get(older.id).superseded_by is None
         assert jay.get(newer.id).supersedes is None
         assert jay.get(ids[named]).tags == ("harbour",), "the update came before"
+        for other in ("new", "old"):  # and so it can be settled and undone again, by either memory
+            jay.conflicts.relate(old=older.id, new=newer.id, relation=relation)
+            jay.curation.undo(ids[other])
+            assert len(jay.conflicts.list()) == 1
         assert jay.curation.undo(ids[named]).what == "revised"
+        with pytest.raises(Conflict, match="nothing to undo"):
+            jay.curation.undo(ids[named])
         for memory in (older, newer):
             jay.forget(memory.id)
-
-
-@pytest.mark.parametrize("relation", Relation)
-def test_what_is_settled_and_undone_can_be_settled_and_undone_again_by_either_memory(jay, relation):
-    older, newer = conflicting(jay)
-    for named in (older, newer, newer, older):
-        jay.conflicts.relate(old=older.id, new=newer.id, relation=relation)
-
-        jay.curation.undo(named.id)
-
-        assert len(jay.conflicts.list()) == 1
-    with pytest.raises(Conflict, match="nothing to undo"):
-        jay.curation.undo(newer.id)
 
 
 def test_a_later_update_is_taken_back_before_what_was_said_about_a_pair(jay):

@@ -18,16 +18,11 @@ def contents(memories):
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_a_decision_needs_a_topic(jay):
-    with pytest.raises(InvalidInput, match="topic"):
-        jay.store("Use JWT", kind="decision")
-    assert list(jay.list()) == []
-
-
-@pytest.mark.parametrize("topic", ["", "   ", "a\nb", "x" * 501, "half \ud800"])
-def test_a_topic_that_cannot_be_kept_is_refused(jay, topic):
-    with pytest.raises(InvalidInput, match="topic"):
-        jay.decisions.save(topic, "Use JWT")
+@pytest.mark.parametrize("topic", [None, "", "   ", "a\nb", "x" * 501, "half \ud800"])
+def test_a_decision_without_a_topic_that_can_be_kept_is_refused(jay, topic):
+    for save in (lambda: jay.decisions.save(topic, "Use JWT"), lambda: jay.store("A", kind="decision", topic=topic)):
+        with pytest.raises(InvalidInput, match="topic"):
+            save()
     assert list(jay.list()) == []
 
 
@@ -206,6 +201,8 @@ def test_a_graph_reaches_as_far_as_asked(jay):
 
     assert [len(jay.decisions.graph("t0", steps=steps).memories) for steps in (0, 1, 2, 9)] == [1, 2, 3, 4]
     assert len(jay.decisions.graph().memories) == 4
+    with pytest.raises(NotFound, match="nope"):
+        jay.decisions.graph("nope")
 
 
 def test_topics_are_listed_newest_first(jay, clock):
@@ -217,27 +214,18 @@ def test_topics_are_listed_newest_first(jay, clock):
     assert [(one.name, one.decisions) for one in jay.decisions.topics()] == [("NEW", 2), ("old", 1)]
 
 
-def test_an_unknown_topic_is_not_found(jay):
-    with pytest.raises(NotFound, match="nope"):
-        jay.decisions.graph("nope")
-
-
 # --- outcomes --------------------------------------------------------------------------------------------------------
 
 
 def test_an_outcome_is_a_version(jay):
     decision = jay.decisions.save("auth", "Use JWT").memory
+    with pytest.raises(Conflict):
+        jay.bound_to(expected_version=7).decisions.mark(decision.id, "success")
     jay.decisions.mark(decision.name, "FAILURE", reason="Too slow")
 
     changed = jay.get(decision.id)
     assert (changed.detail["outcome"], changed.detail["reason"]) == ("failed", "Too slow")
     assert "outcome" not in jay.history(decision.id)[0].memory.detail
-
-
-def test_an_outcome_at_another_version_is_a_conflict(jay):
-    decision = jay.decisions.save("auth", "Use JWT").memory
-    with pytest.raises(Conflict):
-        jay.bound_to(expected_version=7).decisions.mark(decision.id, "success")
 
 
 @pytest.mark.parametrize("outcome", ["", "pending", None, 3])
@@ -268,17 +256,14 @@ def test_a_number_is_not_given_twice(jay):
     assert jay.decisions.checkpoint("Two").memory.name == "checkpoint_2"
 
 
-def test_a_checkpoint_is_context_under_its_own_path(jay):
-    memory = jay.decisions.checkpoint("Half way", next_steps="Test").memory
+def test_a_checkpoint_is_context_under_its_own_path_or_the_next_free_one(jay):
+    jay.store(NewMemory(content="In the way", path="checkpoints/2"))
+
+    memory, later = (jay.decisions.checkpoint("Half way", next_steps="Test").memory for _ in range(2))
 
     assert (memory.kind, memory.category, memory.path) == (Kind.CHECKPOINT, Category.CONTEXT, "checkpoints/1")
     assert memory.text == "Half way\n\nTest"
-
-
-def test_a_taken_path_does_not_stop_a_checkpoint(jay):
-    jay.store(NewMemory(content="In the way", path="checkpoints/1"))
-
-    assert jay.decisions.checkpoint("Half way").memory.path == "checkpoints/1-2"
+    assert later.path == "checkpoints/2-2"
 
 
 def test_steps_are_told_apart():
@@ -363,8 +348,9 @@ def test_a_long_chain_does_not_hide_other_topics(jay):
     assert "caching" in topics
 
 
-@pytest.mark.parametrize("category", [Category.INSTRUCTION, Category.FACT])
-def test_a_decision_is_an_instruction_or_a_fact(jay, category):
-    text = {Category.INSTRUCTION: "Always run the linter before a commit", Category.FACT: "I love PostgreSQL"}[category]
-
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [("Always run the linter before a commit", Category.INSTRUCTION), ("I love PostgreSQL", Category.FACT)],
+)
+def test_a_decision_is_an_instruction_or_a_fact(jay, text, category):
     assert jay.decisions.save("t", text).memory.category is category

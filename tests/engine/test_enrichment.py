@@ -48,14 +48,6 @@ def test_the_parts_add_up():
     assert worth("User prefers dark mode in all applications", Category.PREFERENCE) == 0.75
 
 
-def test_an_instruction_outweighs_a_fact_and_a_fact_what_is_going_on():
-    assert worth(category=Category.INSTRUCTION) > worth(category=Category.FACT) > worth(category=Category.CONTEXT)
-
-
-def test_what_somebody_asked_to_keep_is_worth_more():
-    assert worth(source=Source.EXPLICIT) > worth(source=Source.EXTRACTED)
-
-
 def test_doubt_of_the_caller_lowers_it_and_none_halves_it():
     values = [worth(confidence=confidence) for confidence in (1.0, 0.7, 0.3, 0.0)]
 
@@ -84,6 +76,11 @@ def test_names_and_numbers_count_up_to_three():
 )
 def test_what_matters_more(weaker, stronger):
     assert worth(weaker) < worth(stronger)
+
+
+def test_an_instruction_a_fact_and_what_is_going_on_come_in_this_order_and_what_was_asked_for_counts_more():
+    assert worth(category=Category.INSTRUCTION) > worth(category=Category.FACT) > worth(category=Category.CONTEXT)
+    assert worth(source=Source.EXPLICIT) > worth(source=Source.EXTRACTED)
 
 
 def test_only_the_beginning_is_looked_at():

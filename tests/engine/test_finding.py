@@ -243,13 +243,10 @@ def test_a_memory_is_drawn_towards_the_best_of_its_conversation():
     assert looked(some, seen) == ["answer", "around it", "elsewhere"]
 
 
-def test_what_is_alone_in_its_conversation_keeps_its_score():
-    [one] = second_look([candidate("alone", 0.5)], {"alone": glimpse(talk="c")}, "?", ())
+def test_what_is_alone_in_its_conversation_and_what_was_not_looked_at_keep_their_scores():
+    [alone] = second_look([candidate("alone", 0.5)], {"alone": glimpse(talk="c")}, "?", ())
 
-    assert one.score == 0.5
-
-
-def test_what_was_not_looked_at_keeps_its_score():
+    assert alone.score == 0.5
     assert second_look([candidate("it", 0.5)], {}, "Did I?", ()) == [candidate("it", 0.5)]
 
 
@@ -287,17 +284,15 @@ def test_a_superseded_chain_ends_up_newest_first():
     assert order(swapped) == ["3", "2", "1"]
 
 
-@pytest.mark.parametrize("state", ["kept", "superseded"])
-def test_a_settled_pair_stays_as_it_is(state):
-    pair = [candidate("old", 0.8), candidate("new", 0.7)]
+@pytest.mark.parametrize(
+    ("score", "state"),
+    [(0.7, "kept"), (0.7, "superseded"), (0.4, "open")],
+    ids=["both are kept", "it is settled", "the newer one hardly answers"],
+)
+def test_a_pair_stays_as_it_is(score, state):
+    pair = [candidate("old", 0.8), candidate("new", score)]
 
     assert fresh_first(pair, [link("new", "old", state=state)]) == pair
-
-
-def test_a_newer_one_that_hardly_answers_stays_behind():
-    pair = [candidate("old", 0.8), candidate("new", 0.4)]
-
-    assert fresh_first(pair, [link("new", "old")]) == pair
 
 
 def test_links_in_a_circle_come_to_an_end():

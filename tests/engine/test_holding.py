@@ -21,6 +21,7 @@ def held(jay):
         lambda jay, it: jay.update(it, importance=0.9),
         lambda jay, it: jay.forget(it),
         lambda jay, it: jay.forget(it, hard=True),
+        lambda jay, it: jay.forget(jay.store("User likes rain", related=(it,)).memory.id, cascade=True),
         lambda jay, it: jay.supersede(old=it, new=jay.store("User lives in Austin").memory.id),
         lambda jay, it: jay.supersede(old=jay.store("User lives in Austin").memory.id, new=it),
     ],
@@ -35,25 +36,10 @@ def test_a_change_by_another_is_refused(jay, held, change):
     assert jay.get(memory.id) == memory
 
 
-def test_a_cascade_reaches_no_held_memory(jay, held):
-    memory, _ = held
-    other = jay.store("User likes rain", related=(memory.id,)).memory
-
-    with pytest.raises(Locked):
-        jay.forget(other.id, cascade=True)
-
-    assert jay.get(other.id).status == "active"
-
-
-def test_the_holder_may_change_it(held):
+def test_the_holder_may_change_it_and_everybody_read_it(jay, held):
     memory, engine = held
 
     assert engine.update(memory.id, importance=0.9).importance == 0.9
-
-
-def test_everybody_may_read_it(jay, held):
-    memory, _ = held
-
     assert [hit.memory.id for hit in jay.search("Seattle")] == [memory.id]
 
 

@@ -104,21 +104,23 @@ def test_the_same_words_of_another_user_or_space_are_no_twins():
     assert all(intake.fingerprint(other) != intake.fingerprint(memory) for other in others)
 
 
-def test_a_short_text_is_its_own_title_and_a_long_one_gets_dots():
-    assert admit("Short\ntext").title == "Short text"
-    assert admit("x" * 51).title == "x" * 50 + "..."
-
-
-def test_a_memory_without_a_path_gets_one_that_a_person_can_read():
-    assert admit("User lives in Seattle").path == "inbox/user-lives-in-seattle-123456"
-
-
-def test_a_path_made_from_text_without_letters_is_a_hash():
-    assert admit("你好").path.startswith("inbox/t")
-
-
-def test_a_decision_lies_under_its_topic():
-    assert admit("Use JWT", kind=Kind.DECISION, topic="Auth strategy").path == "decisions/auth-strategy/123456"
+@pytest.mark.parametrize(
+    ("given", "field", "expected"),
+    [
+        ({"content": "Short\ntext"}, "title", "Short text"),
+        ({"content": "x" * 51}, "title", "x" * 50 + "..."),
+        ({}, "path", "inbox/user-lives-in-seattle-123456"),
+        ({"content": "你好"}, "path", "inbox/t670d9743-123456"),
+        ({"content": "Use JWT", "kind": Kind.DECISION, "topic": "Auth strategy"}, "path",
+         "decisions/auth-strategy/123456"),
+        ({"created_at": datetime(2026, 11, 15, 2, 0, tzinfo=timezone(timedelta(hours=-7)))}, "created_at",
+         datetime(2026, 11, 15, 9, 0, tzinfo=UTC)),
+    ],
+    ids=["a short text is its own title", "a long one gets dots", "a path that a person can read",
+         "a hash where there are no letters", "a decision lies under its topic", "a time of another zone"],
+)  # fmt: skip
+def test_what_was_not_given_is_filled_in(given, field, expected):
+    assert getattr(admit(**given), field) == expected
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001, 1.5, True, None, "5"])
@@ -133,20 +135,10 @@ def test_a_space_has_a_plain_name(name):
         intake.check_space(name)
 
 
-def test_times_of_other_zones_are_the_same_moment():
-    there = datetime(2026, 11, 15, 2, 0, tzinfo=timezone(timedelta(hours=-7)))
-
-    assert admit(created_at=there).created_at == datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
-
-
-def test_an_update_without_fields_is_refused():
-    with pytest.raises(InvalidInput, match="No updates"):
-        intake.changes({})
-
-
-def test_an_update_of_a_field_that_nobody_may_set_is_refused():
-    with pytest.raises(InvalidInput, match="version is not known"):
-        intake.changes({"version": 7})
+@pytest.mark.parametrize(("fields", "said"), [({}, "No updates"), ({"version": 7}, "version is not known")])
+def test_an_update_of_nothing_or_of_what_nobody_may_set_is_refused(fields, said):
+    with pytest.raises(InvalidInput, match=said):
+        intake.changes(fields)
 
 
 def test_a_title_that_was_given_survives_a_new_text():

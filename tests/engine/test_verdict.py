@@ -48,10 +48,6 @@ def test_what_holds_half_the_words_of_the_question_is_never_called_none():
     assert worded[0] >= WEAK > worded[1]
 
 
-def test_nothing_found_is_none(jay):
-    assert jay.search("Where does Anna live?").verdict is Verdict.NONE
-
-
 def test_a_memory_without_a_vector_is_never_called_nothing():
     """Only its words are known, and they cannot say that it does not answer."""
     found = ranked([Candidate("compared", 0.5, 0.0, 0.6, 0.7), Candidate("waiting", 0.01, 0.01, None, 0.0)])
@@ -129,6 +125,7 @@ def test_what_somebody_does_comes_before_what_they_play(real_jay):
 
 
 def test_without_a_model_words_cannot_say_that_there_is_nothing(jay):
+    assert jay.search("Where does Anna live?").verdict is Verdict.NONE, "nothing was found"
     jay.store("The harbour master has the keys")
 
     assert jay.search("who has keys", words_only=True).verdict is not Verdict.NONE
