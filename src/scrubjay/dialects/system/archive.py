@@ -4,60 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import COUNT, LEFT_OUT, SHARE, TIME, Body, array, flag, present, record, text
-from scrubjay.dialects.system.definitions import (
-    ID,
-    NUMBER,
-    SAME_AS,
-    code_of,
-    gives,
-    moment,
-    success_reply,
-    system,
-    takes,
-)
+from scrubjay.dialects.system.definitions import ID, NUMBER, SAME_AS, code_of, moment, success_reply, takes, tools
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
 from scrubjay.engine.archive.restoring import BroughtBack, LeftAway, Mode, Restored
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import ArchiveDamaged, InvalidInput
 from scrubjay.values.memory import Category, Tier
 from scrubjay.values.store import JobStatus
 from scrubjay.values.times import iso
 
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
-
 NULLABLE_ID = {"type": ["string", "null"]}
 
 
-@system.writes(
+@tools.writes(
     "Archive memories",
     of_one_version=True,
     takes=takes("archive_memory"),
-    gives=gives(
-        {
-            "archive_job_id": {**NULLABLE_ID, "description": "null in a dry run"},
-            "archived_count": COUNT,
-            "memories_archived": array(
-                record(
-                    {
-                        "memory_id": ID,
-                        "archive_id": {**NULLABLE_ID, "description": "null in a dry run"},
-                        "archive_tier": text(enum=[str(tier) for tier in Tier]),
-                        "archived_at": TIME,
-                        "retrieval_time_estimate_ms": COUNT,
-                        "storage_cost_reduction": SHARE,
-                    }
-                )
-            ),
-            "storage_saved_bytes": COUNT,
-            "estimated_monthly_savings": NUMBER,
-            "embeddings_retained": flag(),
-            "total_cost": NUMBER,
-        },
-        optional={"dry_run": {"const": True}, "left_out": LEFT_OUT},
-    ),
+    gives={
+        "archive_job_id": {**NULLABLE_ID, "description": "null in a dry run"},
+        "archived_count": COUNT,
+        "memories_archived": array(
+            record(
+                {
+                    "memory_id": ID,
+                    "archive_id": {**NULLABLE_ID, "description": "null in a dry run"},
+                    "archive_tier": text(enum=[str(tier) for tier in Tier]),
+                    "archived_at": TIME,
+                    "retrieval_time_estimate_ms": COUNT,
+                    "storage_cost_reduction": SHARE,
+                }
+            )
+        ),
+        "storage_saved_bytes": COUNT,
+        "estimated_monthly_savings": NUMBER,
+        "embeddings_retained": flag(),
+        "total_cost": NUMBER,
+    },
+    optional={"dry_run": {"const": True}, "left_out": LEFT_OUT},
 )
 def archive_memory(engine: Engine, args: Body) -> Body:
     """Move memories to cold storage for long-term retention with reduced access costs and performance. Give exactly
@@ -115,7 +100,7 @@ def criteria(given: Body) -> Criteria:
     )
 
 
-@system.writes(
+@tools.writes(
     "Restore memories",
     of_one_version=True,
     takes=takes(
@@ -126,41 +111,39 @@ def criteria(given: Body) -> Criteria:
             maxLength=256,
         ),
     ),
-    gives=gives(
-        {
-            "restore_job_id": ID,
-            "status": text(enum=[str(status) for status in JobStatus]),
-            "restored_count": COUNT,
-            "memories_restored": array(
-                record(
-                    {
-                        "memory_id": ID,
-                        "archive_id": {**NULLABLE_ID, "description": "null for a memory that was only forgotten"},
-                        "restored_at": TIME,
-                        "restore_mode": text(enum=[str(mode) for mode in Mode]),
-                        "embeddings_regenerated": flag(),
-                        "restoration_time_ms": COUNT,
-                    },
-                    optional={"same_as": SAME_AS},
-                )
+    gives={
+        "restore_job_id": ID,
+        "status": text(enum=[str(status) for status in JobStatus]),
+        "restored_count": COUNT,
+        "memories_restored": array(
+            record(
+                {
+                    "memory_id": ID,
+                    "archive_id": {**NULLABLE_ID, "description": "null for a memory that was only forgotten"},
+                    "restored_at": TIME,
+                    "restore_mode": text(enum=[str(mode) for mode in Mode]),
+                    "embeddings_regenerated": flag(),
+                    "restoration_time_ms": COUNT,
+                },
+                optional={"same_as": SAME_AS},
+            )
+        ),
+        "total_cost": NUMBER,
+        "estimated_time_remaining_ms": COUNT,
+    },
+    optional={
+        "memories_failed": array(
+            record(
+                {
+                    "memory_id": ID,
+                    "archive_id": ID,
+                    "error": record({"code": text(), "status": COUNT, "message": text()}),
+                }
             ),
-            "total_cost": NUMBER,
-            "estimated_time_remaining_ms": COUNT,
-        },
-        optional={
-            "memories_failed": array(
-                record(
-                    {
-                        "memory_id": ID,
-                        "archive_id": ID,
-                        "error": record({"code": text(), "status": COUNT, "message": text()}),
-                    }
-                ),
-                description="Those whose archived copy is damaged; the others are restored",
-            ),
-            "left_out": LEFT_OUT,
-        },
-    ),
+            description="Those whose archived copy is damaged; the others are restored",
+        ),
+        "left_out": LEFT_OUT,
+    },
 )
 def restore_memory(engine: Engine, args: Body) -> Body:
     """Retrieve archived memories from cold storage back to active status. Give exactly one of memory_id, archive_id and

@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrubjay.dialects.base import COUNT, SHARE, TIME, Body, array, flag, object_schema, text
-from scrubjay.dialects.system.definitions import CATEGORY, ID, TAGS, gives, success_reply, system, takes
+from scrubjay.dialects.system.definitions import CATEGORY, ID, TAGS, success_reply, takes, tools
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy, Writer
 
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
 
-
-@system.writes(
+@tools.writes(
     "Consolidate memories",
     destructive=True,
     asks=True,
     takes=takes("consolidate_memories"),
-    gives=gives(
-        {
-            "consolidated_memory_id": ID,
-            "source_memory_ids": array(ID),
-            "content": text(),
-            "category": CATEGORY,
-            "tags": TAGS,
-            "importance": SHARE,
-            "created_at": TIME,
-            "consolidated_at": TIME,
-            "provenance": object_schema(
-                {
-                    "source_count": COUNT,
-                    "synthesis_method": text(enum=[str(strategy) for strategy in Strategy]),
-                    "synthesis_engine": text(
-                        "Who wrote an ai_synthesis: the configured model, the client's own, or rules",
-                        enum=[str(writer) for writer in Writer],
-                    ),
-                    "originals_archived": flag(),
-                    "archive_ids": array(ID),
-                },
-                required=("source_count", "synthesis_method", "originals_archived", "archive_ids"),
-            ),
-        },
-        optional={"notes": array(text())},
-    ),
+    gives={
+        "consolidated_memory_id": ID,
+        "source_memory_ids": array(ID),
+        "content": text(),
+        "category": CATEGORY,
+        "tags": TAGS,
+        "importance": SHARE,
+        "created_at": TIME,
+        "consolidated_at": TIME,
+        "provenance": object_schema(
+            {
+                "source_count": COUNT,
+                "synthesis_method": text(enum=[str(strategy) for strategy in Strategy]),
+                "synthesis_engine": text(
+                    "Who wrote an ai_synthesis: the configured model, the client's own, or rules",
+                    enum=[str(writer) for writer in Writer],
+                ),
+                "originals_archived": flag(),
+                "archive_ids": array(ID),
+            },
+            required=("source_count", "synthesis_method", "originals_archived", "archive_ids"),
+        ),
+    },
+    optional={"notes": array(text())},
 )
 def consolidate_memories(engine: Engine, args: Body) -> Body:
     """Merge related or duplicate memories into a single, coherent memory with preserved provenance."""

@@ -30,7 +30,7 @@ from scrubjay.dialects.base import (
     tell_memory,
     text,
 )
-from scrubjay.dialects.schemas import with_fields
+from scrubjay.dialects.schemas import Tools, with_fields
 from scrubjay.errors import Duplicate, Error, InvalidInput
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import AccessLevel, Category, Memory
@@ -181,10 +181,13 @@ MEMORY = {
 EXPIRES: Schema = {"expires_at": {**TIME, "description": "Missing if it never expires"}}
 
 
-def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
+def gives(properties: Schema, optional: Schema) -> Schema:
     """A successful reply with these fields, or an error."""
     always: Schema = {"api_version": {"const": API_VERSION}, "success": {"const": True}, **properties}
     return either(record(always, optional=optional), FAILED)
+
+
+tools = Tools(system, gives)
 
 
 def success_reply(**fields: Any) -> Body:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 from scrubjay import errors
 from scrubjay.dialects.base import COUNT, TIME, Body, Schema, integer, record, text
 from scrubjay.dialects.system import archive, sync
-from scrubjay.dialects.system.definitions import ID, code_of, gives, success_reply, system
+from scrubjay.dialects.system.definitions import ID, code_of, success_reply, tools
 from scrubjay.engine.archive.restoring import Restored
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync import run
 from scrubjay.errors import Error
 from scrubjay.values import codec
 from scrubjay.values.store import Job, JobStatus
 
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
-
-WHICH = record({"job_id": text("The job's id, from the call that started it")})
+JobId = Annotated[str, "The job's id, from the call that started it"]
 NULLABLE_TIME = {**TIME, "type": ["string", "null"]}
 JOB: Schema = {
     "job_id": ID,
@@ -37,17 +35,17 @@ JOB: Schema = {
 }
 
 
-@system.reads("Get a job's status", takes=WHICH, gives=gives(JOB))
-def job_status(engine: Engine, args: Body) -> Body:
+@tools.reads("Get a job's status", gives=JOB)
+def job_status(engine: Engine, job_id: JobId) -> Body:
     """Show the status of background work: whether it is waiting, running or done, its progress and its result."""
-    return show_job(engine.jobs.get(args["job_id"]))
+    return show_job(engine.jobs.get(job_id))
 
 
-@system.writes("Cancel a job", destructive=True, idempotent=True, takes=WHICH, gives=gives(JOB))
-def job_cancel(engine: Engine, args: Body) -> Body:
+@tools.writes("Cancel a job", destructive=True, idempotent=True, gives=JOB)
+def job_cancel(engine: Engine, job_id: JobId) -> Body:
     """Stop background work: a waiting job immediately, a running one as soon as possible. What it has already done
     stays; a finished job does not change."""
-    return show_job(engine.jobs.cancel(args["job_id"]))
+    return show_job(engine.jobs.cancel(job_id))
 
 
 def show_job(job: Job) -> Body:

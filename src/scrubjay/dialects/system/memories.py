@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrubjay.dialects.base import (
     COUNT,
@@ -42,14 +42,15 @@ from scrubjay.dialects.system.definitions import (
     TOLERANCE,
     ahead,
     check_range,
-    gives,
     moment,
     read_filter,
     show_memory,
     success_reply,
     system,
     takes,
+    tools,
 )
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.statistics import Granularity, StatsQuery, StatsScope
 from scrubjay.engine.store.intake import Merge, TagChange
 from scrubjay.errors import InvalidInput
@@ -58,31 +59,26 @@ from scrubjay.values.memory import AccessLevel, Category, Memory, NewMemory, Sou
 from scrubjay.values.search import Decay, Hit, Order, Query, Verdict, Weights
 from scrubjay.values.times import iso
 
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
-
 __all__ = ["system"]
 
 # --- store -----------------------------------------------------------------------------------------------------------
 
 
-@system.writes(
+@tools.writes(
     "Store a memory",
     takes=takes("store_memory", also=PHRASES),
     fields={"created_at": "context.timestamp"},
-    gives=gives(
-        {
-            "memory_id": ID,
-            "content": text(),
-            "category": CATEGORY,
-            "auto_tags": TAGS,
-            "importance": SHARE,
-            "embeddings_generated": flag(),
-            "created_at": TIME,
-            "links_created": COUNT,
-        },
-        optional={**EXPIRES, "notices": NOTICES},
-    ),
+    gives={
+        "memory_id": ID,
+        "content": text(),
+        "category": CATEGORY,
+        "auto_tags": TAGS,
+        "importance": SHARE,
+        "embeddings_generated": flag(),
+        "created_at": TIME,
+        "links_created": COUNT,
+    },
+    optional={**EXPIRES, "notices": NOTICES},
 )
 def store_memory(engine: Engine, args: Body) -> Body:
     """Store new information with automatic categorization, tagging, and metadata enrichment."""
@@ -125,40 +121,38 @@ def store_memory(engine: Engine, args: Body) -> Body:
 VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(verdict) for verdict in Verdict])
 
 
-@system.reads(
+@tools.reads(
     "Recall memories",
     takes=takes("recall_memories", also=WORDINGS),
-    gives=gives(
-        {
-            "query": text(),
-            "total_results": COUNT,
-            "returned_count": COUNT,
-            "memories": array(
-                object_schema(
-                    {
-                        **MEMORY,
-                        **EXPIRES,
-                        "status": {"const": "archived", "description": "Only for archived memories"},
-                        "note": text("How to get a text that is not included"),
-                        "scores": record(
-                            {
-                                "semantic_similarity": SHARE,
-                                "recency": SHARE,
-                                "importance": SHARE,
-                                "access_frequency": SHARE,
-                                "combined": number(minimum=0),
-                            }
-                        ),
-                        "verdict": VERDICT,
-                    },
-                    required=(*MEMORY, "scores", "verdict"),
-                )
-            ),
-            "verdict": VERDICT,
-            "execution_time_ms": COUNT,
-        },
-        optional={"degraded": text(), "notices": NOTICES, "left_out": LEFT_OUT},
-    ),
+    gives={
+        "query": text(),
+        "total_results": COUNT,
+        "returned_count": COUNT,
+        "memories": array(
+            object_schema(
+                {
+                    **MEMORY,
+                    **EXPIRES,
+                    "status": {"const": "archived", "description": "Only for archived memories"},
+                    "note": text("How to get a text that is not included"),
+                    "scores": record(
+                        {
+                            "semantic_similarity": SHARE,
+                            "recency": SHARE,
+                            "importance": SHARE,
+                            "access_frequency": SHARE,
+                            "combined": number(minimum=0),
+                        }
+                    ),
+                    "verdict": VERDICT,
+                },
+                required=(*MEMORY, "scores", "verdict"),
+            )
+        ),
+        "verdict": VERDICT,
+        "execution_time_ms": COUNT,
+    },
+    optional={"degraded": text(), "notices": NOTICES, "left_out": LEFT_OUT},
 )
 def recall_memories(engine: Engine, args: Body) -> Body:
     """Semantic search across memories with multi-factor ranking based on relevance, recency, importance, and
@@ -238,7 +232,7 @@ def show_archive(memory: Memory) -> Body:
 # --- update ----------------------------------------------------------------------------------------------------------
 
 
-@system.writes(
+@tools.writes(
     "Update a memory",
     of_one_version=True,
     destructive=True,
@@ -247,20 +241,18 @@ def show_archive(memory: Memory) -> Body:
         expected_version=integer("Change the memory only if this is its version (409 otherwise)", minimum=1),
         updates=with_fields(INPUTS["update_memory"]["takes"]["properties"]["updates"], also=PHRASES),
     ),
-    gives=gives(
-        {
-            "memory_id": ID,
-            "version": integer(minimum=1),
-            "updated_fields": TAGS,
-            "embeddings_regenerated": flag(),
-            "updated_at": TIME,
-        },
-        optional={
-            "previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"},
-            "same_as": SAME_AS,
-            **EXPIRES,
-        },
-    ),
+    gives={
+        "memory_id": ID,
+        "version": integer(minimum=1),
+        "updated_fields": TAGS,
+        "embeddings_regenerated": flag(),
+        "updated_at": TIME,
+    },
+    optional={
+        "previous_version_id": {**ID, "description": "For restore_memory; absent if no version was created"},
+        "same_as": SAME_AS,
+        **EXPIRES,
+    },
 )
 def update_memory(engine: Engine, args: Body) -> Body:
     """Modify existing memory content, metadata, or relationships with full version history tracking. With
@@ -310,20 +302,18 @@ def tag_change(tags: Mapping[str, Any] | None) -> TagChange | None:
 # --- forget ----------------------------------------------------------------------------------------------------------
 
 
-@system.writes(
+@tools.writes(
     "Forget a memory",
     of_one_version=True,
     destructive=True,
     takes=takes("forget_memory"),
-    gives=gives(
-        {
-            "memory_id": ID,
-            "deletion_type": text(enum=["soft", "hard"]),
-            "deleted_at": TIME,
-            "related_memories_affected": COUNT,
-        },
-        optional={"recoverable_until": TIME, "backup_id": ID},
-    ),
+    gives={
+        "memory_id": ID,
+        "deletion_type": text(enum=["soft", "hard"]),
+        "deleted_at": TIME,
+        "related_memories_affected": COUNT,
+    },
+    optional={"recoverable_until": TIME, "backup_id": ID},
 )
 def forget_memory(engine: Engine, args: Body) -> Body:
     """Soft delete a memory with reason tracking, allowing for potential recovery and audit trails."""
@@ -365,42 +355,38 @@ STATES = {"active": (State.ACTIVE, State.SUPERSEDED), "archived": (State.ARCHIVE
 STATS = ("content_length", "link_count", "days_since_creation", "days_since_access")
 
 
-@system.reads(
+@tools.reads(
     "List memories",
     takes=takes("list_memories"),
-    gives=gives(
-        {
-            "total_count": COUNT,
-            "returned_count": COUNT,
-            "memories": array(
-                record(
-                    {
-                        **{
-                            name: MEMORY[name] for name in ("memory_id", "category", "tags", "importance", "created_at")
-                        },
-                        "updated_at": TIME,
-                        "version": integer(minimum=1),
-                        "status": text(enum=["active", "archived", "deleted"]),
-                    },
-                    optional={
-                        **{name: MEMORY[name] for name in ("content", "last_accessed", "access_count", "context")},
-                        **EXPIRES,
-                        "access_level": text(enum=["public", "private", "shared"]),
-                        "superseded_by": ID,
-                        "stats": object_schema(dict.fromkeys(STATS, COUNT)),
-                    },
-                )
-            ),
-            "pagination": record(
+    gives={
+        "total_count": COUNT,
+        "returned_count": COUNT,
+        "memories": array(
+            record(
                 {
-                    "has_more": flag(),
-                    "next_cursor": {"type": ["string", "null"]},
-                    "next_offset": {"type": ["integer", "null"]},
-                }
-            ),
-        },
-        optional={"notices": NOTICES, "left_out": LEFT_OUT},
-    ),
+                    **{name: MEMORY[name] for name in ("memory_id", "category", "tags", "importance", "created_at")},
+                    "updated_at": TIME,
+                    "version": integer(minimum=1),
+                    "status": text(enum=["active", "archived", "deleted"]),
+                },
+                optional={
+                    **{name: MEMORY[name] for name in ("content", "last_accessed", "access_count", "context")},
+                    **EXPIRES,
+                    "access_level": text(enum=["public", "private", "shared"]),
+                    "superseded_by": ID,
+                    "stats": object_schema(dict.fromkeys(STATS, COUNT)),
+                },
+            )
+        ),
+        "pagination": record(
+            {
+                "has_more": flag(),
+                "next_cursor": {"type": ["string", "null"]},
+                "next_offset": {"type": ["integer", "null"]},
+            }
+        ),
+    },
+    optional={"notices": NOTICES, "left_out": LEFT_OUT},
 )
 def list_memories(engine: Engine, args: Body) -> Body:
     """Browse memories with comprehensive filtering, sorting, and pagination capabilities."""
@@ -515,22 +501,20 @@ METRICS = {
 }
 
 
-@system.reads(
+@tools.reads(
     "Get statistics",
     takes=takes("get_memory_stats"),
-    gives=gives(
-        {
-            "scope": text(enum=["global", "user", "conversation", "category"]),
-            "time_range": record({"start": TIME, "end": TIME}),
-            "statistics": object_schema(METRICS),
-            "generated_at": TIME,
-        },
-        optional={
-            "scope_id": ID,
-            "trends": record({"memory_count": array(record({"date": text(), "value": COUNT}))}),
-            "left_out": LEFT_OUT,
-        },
-    ),
+    gives={
+        "scope": text(enum=["global", "user", "conversation", "category"]),
+        "time_range": record({"start": TIME, "end": TIME}),
+        "statistics": object_schema(METRICS),
+        "generated_at": TIME,
+    },
+    optional={
+        "scope_id": ID,
+        "trends": record({"memory_count": array(record({"date": text(), "value": COUNT}))}),
+        "left_out": LEFT_OUT,
+    },
 )
 def get_memory_stats(engine: Engine, args: Body) -> Body:
     """Retrieve usage metrics, health indicators, and analytics about the memory system."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import COUNT, LEFT_OUT, TIME, Body, Reach, array, record, text
-from scrubjay.dialects.system.definitions import ID, gives, moment, success_reply, system, takes
+from scrubjay.dialects.system.definitions import ID, moment, success_reply, takes, tools
+from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
 from scrubjay.values.memory import Category
 from scrubjay.values.store import Job
 
 if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
     from scrubjay.engine.sync.run import Synced
 
 KEEP = ("source", "destination", "newest", "merge")
@@ -29,7 +29,7 @@ SUMMARY = [
 ]
 
 
-@system.writes(
+@tools.writes(
     "Sync memories",
     destructive=True,  # deletions are passed on, and the losing side of a conflict is overwritten
     idempotent=True,
@@ -43,33 +43,31 @@ SUMMARY = [
             "description": "How to resolve conflicts that an earlier manual sync reported (409)",
         },
     ),
-    gives=gives(
-        {
-            "sync_id": ID,
-            "sync_type": text(enum=[str(one) for one in SyncType]),
-            "source": text(),
-            "destination": text(),
-            "started_at": TIME,
-        },
-        optional={
-            "completed_at": TIME,
-            "duration_ms": COUNT,
-            "summary": record(dict.fromkeys(SUMMARY, COUNT)),
-            "conflicts_handled": array(
-                record(
-                    {
-                        "memory_id": ID,
-                        "resolution": text(),
-                        "winner": text(enum=["source", "destination", "both", "none"]),
-                    }
-                )
-            ),
-            "next_sync_recommended": TIME,
-            "job_id": text("Id of the background job, for job_status"),
-            "status": text(),
-            "left_out": LEFT_OUT,
-        },
-    ),
+    gives={
+        "sync_id": ID,
+        "sync_type": text(enum=[str(one) for one in SyncType]),
+        "source": text(),
+        "destination": text(),
+        "started_at": TIME,
+    },
+    optional={
+        "completed_at": TIME,
+        "duration_ms": COUNT,
+        "summary": record(dict.fromkeys(SUMMARY, COUNT)),
+        "conflicts_handled": array(
+            record(
+                {
+                    "memory_id": ID,
+                    "resolution": text(),
+                    "winner": text(enum=["source", "destination", "both", "none"]),
+                }
+            )
+        ),
+        "next_sync_recommended": TIME,
+        "job_id": text("Id of the background job, for job_status"),
+        "status": text(),
+        "left_out": LEFT_OUT,
+    },
 )
 def sync_memories(engine: Engine, args: Body) -> Body:
     """Force synchronization of memories across different surfaces, devices, or storage backends."""
