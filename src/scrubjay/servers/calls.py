@@ -151,14 +151,14 @@ def fault(where: str) -> Internal:
     return Internal(f"Something went wrong inside scrubjay. The log has the details under {number}.")
 
 
-def without_stream(call: Call, reply: Reply) -> Reply:
-    """The reply without a stream: its last piece, for protocols without streams."""
-    if reply.stream is None:
-        return reply
-    try:
-        return Reply(_last(reply.stream))
-    except Error as error:
-        return call.dialect.failure(error, call.operation)
+def fit_reply(reply: Reply, call: Call | None = None) -> Reply:
+    """The reply for protocols without streams, of which the last piece remains: not too large, and not too deep."""
+    if call is not None and reply.stream is not None:
+        try:
+            reply = Reply(_last(reply.stream))
+        except Error as error:
+            reply = call.dialect.failure(error, call.operation)
+    return replace(reply, body=shallow(bound_body(reply.body)))
 
 
 def _last(stream: Stream) -> Body:
@@ -285,18 +285,17 @@ def client_called(name: str) -> str:
     return name.strip()[:MAX_CLIENT_NAME] or "unknown"
 
 
-def meta_text(meta: Mapping[str, Any], name: str) -> str | None:
-    value = meta.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"_meta {name} must be text.", field=name)
-    return value
+def conditions_in(meta: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """The key under which a write is done once, and the version that a change expects.
 
-
-def meta_number(meta: Mapping[str, Any], name: str) -> int | None:
-    value = meta.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidInput(f"_meta {name} must be a whole number of at least 1.", field=name)
-    return value
+    :raises InvalidInput: if one of them is something else
+    """
+    key, version = meta.get(KEY), meta.get(IF_VERSION)
+    if key is not None and not isinstance(key, str):
+        raise InvalidInput(f"_meta {KEY} must be text.", field=KEY)
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 1):
+        raise InvalidInput(f"_meta {IF_VERSION} must be a whole number of at least 1.", field=IF_VERSION)
+    return key, version
 
 
 # --- the engine ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -48,19 +48,14 @@ from scrubjay.dialects.base import Dialect, Reply
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
 from scrubjay.servers.calls import (
-    IF_VERSION,
-    KEY,
     NOTICES,
     Call,
     Served,
     Service,
-    bound_body,
     client_called,
-    meta_number,
-    meta_text,
+    conditions_in,
+    fit_reply,
     served_tools,
-    shallow,
-    without_stream,
 )
 from scrubjay.servers.headers import expected_version, idempotency_key
 from scrubjay.servers.mcp.prompts import prompt_handlers
@@ -169,12 +164,12 @@ class Tools:
         try:
             call = call_of(tool, arguments, ctx, self.transport, ask)
         except InvalidInput as error:
-            return shape_result(tool.dialect.failure(error, tool.operation))
+            return shape_result(fit_reply(tool.dialect.failure(error, tool.operation)))
 
         def shape(reply: Reply, rate: Rate | None) -> CallToolResult:
             if rate is not None and ctx.request is not None:
                 ctx.request.state.rate = rate
-            return shape_result(without_stream(call, reply), rate)
+            return shape_result(fit_reply(reply, call), rate)
 
         user = ctx.request.state.engine.caller.user if ctx.request is not None else LOCAL_USER
         return await self.service.answer(call, lambda: self.engine(ctx), shape, user=user)
@@ -206,7 +201,7 @@ def call_of(
     tool: Served, arguments: Arguments, ctx: Context, transport: str, ask: Callable[[Prompt], str] | None
 ) -> Call:
     meta = dict(ctx.meta or {})
-    key, version = meta_text(meta, KEY), meta_number(meta, IF_VERSION)
+    key, version = conditions_in(meta)
     if ctx.request is not None:
         key = one_of(key, idempotency_key(ctx.request.headers), "Idempotency-Key")
         version = one_of(version, expected_version(ctx.request.headers), "If-Match")
@@ -236,7 +231,6 @@ def one_of(in_meta: Said | None, in_headers: Said | None, header: str) -> Said |
 
 
 def shape_result(reply: Reply, rate: Rate | None = None) -> CallToolResult:
-    reply = replace(reply, body=shallow(bound_body(reply.body)))
     meta = {**({} if rate is None else rate.headers), **({NOTICES: list(reply.notices)} if reply.notices else {})}
     return CallToolResult(
         content=[TextContent(type="text", text=reply.text)],

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from threading import Event
@@ -28,20 +27,15 @@ from scrubjay.engine.engine import Engine
 from scrubjay.errors import InvalidInput
 from scrubjay.lazy import orjson
 from scrubjay.servers.calls import (
-    IF_VERSION,
-    KEY,
     NOTICES,
     Call,
     Served,
     Service,
-    bound_body,
     client_called,
+    conditions_in,
     fault,
-    meta_number,
-    meta_text,
+    fit_reply,
     served_tools,
-    shallow,
-    without_stream,
 )
 from scrubjay.servers.stdio.frames import encode
 from scrubjay.servers.stdio.front import HANDSHAKE_VERSIONS, REPLAYED
@@ -202,22 +196,21 @@ class Plain:
         operation = tool.dialect.operations[tool.operation]
         async with self._turns.turn(changes=operation.changes):
             try:
+                key, version = conditions_in(meta)
                 call = Call(
                     dialect=tool.dialect,
                     operation=tool.operation,
                     arguments=arguments,
                     client=self._client,
                     transport="stdio",
-                    key=meta_text(meta, KEY),
-                    if_version=meta_number(meta, IF_VERSION),
+                    key=key,
+                    if_version=version,
                     prefix=tool.prefix,
                     progress=self._reporter(scope, meta),
                 )
             except InvalidInput as error:
-                return _result(tool.dialect.failure(error, tool.operation))
-            return await self._service.answer(
-                call, self._engine, lambda reply, _rate: _result(without_stream(call, reply))
-            )
+                return _result(fit_reply(tool.dialect.failure(error, tool.operation)))
+            return await self._service.answer(call, self._engine, lambda reply, _rate: _result(fit_reply(reply, call)))
 
     def _reporter(self, scope: anyio.CancelScope, meta: Message) -> Callable[[int, int | None, str], None] | None:
         """Tells the client, from the worker thread, how far a call is; None if it did not ask."""
@@ -262,7 +255,6 @@ def _is_plain(meta: Any) -> bool:
 
 
 def _result(reply: Reply) -> Message:
-    reply = replace(reply, body=shallow(bound_body(reply.body)))
     return {
         "content": [{"type": "text", "text": reply.text}],
         "structuredContent": reply.body,
