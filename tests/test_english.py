@@ -35,6 +35,11 @@ PHRASES = {
     r"\bgoes on where it\b": "resumes",
     r"\bbr(?:oke|eaks|oken) off\b": "interrupted",
     r"\bthe most is\b": "too long: … (maximum …)",
+    r"\bwho asks\b": "the caller, or a question",
+    r"(?:programs|stamps|versions|those) of before\b": "earlier …",
+    r"\b(?:is|are) told at once\b": "is recognised",
+    r"\bprogress` is told\b": "is called with",
+    r"\bso many steps far\b": "within this many steps",
 }
 UNWANTED = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)
 

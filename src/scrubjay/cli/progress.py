@@ -12,7 +12,7 @@ from typing import Protocol
 NARROW = 70  # columns below which there is no room for a bar
 
 
-SPINNER_SECONDS = 0.5  # after which a person is told what is waited for
+SPINNER_SECONDS = 0.5  # after which a person sees what the command waits for
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What an agent is told about its memory: a short block in its rules file, and a skill that says the same at length.
+"""What an agent reads about its memory: a short block in its rules file, and a skill that says the same at length.
 
 Clients have memories of their own, and their rules outrank what a server says of itself, so this decides whether ours
 is used. The block is between markers: only what is between them is ever changed.

@@ -50,7 +50,7 @@ def find_wanted(
     home = [] if scope == PROJECT else home_arguments(settings)
     space = space or settings.space or (AUTO if client.codes else DEFAULT_SPACE)
     arguments = ["mcp", "--dialect", DIALECT, *(["--space", space] if space != DEFAULT_SPACE else []), *home]
-    memory = [*(["--space", space] if space != AUTO else []), *home]  # which is what a hook does unasked
+    memory = [*(["--space", space] if space != AUTO else []), *home]  # which a hook does by default
     program = NAME if scope == PROJECT else command()
     return WantedParts(scope=scope, folder=folder, command=program, arguments=arguments, memory=memory, **parts)
 

@@ -406,7 +406,7 @@ def say_the_same(one: Memory, other: Memory) -> bool:
 
 
 def tell_memory(memory: Memory) -> str:
-    """The id of a memory that goes into the reply, which is noted: unsettled pairs of what is told are named."""
+    """The id of a memory that goes into the reply; it is noted, as the reply names the unsettled pairs it holds."""
     told_now().memories[memory.id] = memory
     return memory.id
 
@@ -468,7 +468,7 @@ def record(properties: Schema, *, optional: Schema | None = None) -> Schema:
 
 
 def array(items: Schema, **more: Any) -> Schema:
-    """A JSON array of such items; `more` as JSON Schema names it: maxItems, description …"""
+    """A JSON array of items of this schema; `more` as JSON Schema names it: maxItems, description …"""
     return {"type": "array", "items": items, **more}
 
 

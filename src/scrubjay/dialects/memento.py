@@ -247,7 +247,7 @@ def list_recent_memories(
 
 
 def show_found(memory: Memory) -> Body:
-    """A memory of a list; unsettled pairs of such ones are told."""
+    """A memory of a list; the reply names the unsettled pairs among them."""
     tell_memory(memory)
     return show_memory(memory)
 

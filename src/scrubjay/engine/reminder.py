@@ -1,4 +1,4 @@
-"""What to add, unasked, to what a user typed: memories that very probably answer it, and for most prompts nothing.
+"""What to add to a prompt that a user typed: memories that very probably answer it, and for most prompts nothing.
 
 No one asked for these texts, so being wrong costs more than being silent: only hits labelled strong are given, and
 `python -m bench.hooks` measures how often a stranger's question or a task gets something. Flagged memories are

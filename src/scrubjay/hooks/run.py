@@ -29,7 +29,7 @@ SESSION_SECONDS = 2.0  # for a session's start, which happens once
 SERVER_SHARE = 0.5  # of these; enough is left to look by words
 GRACE_SECONDS = 0.05  # beyond these, for writing the answer and the log: a disk or a client may stall
 LARGEST = 1_000_000  # bytes of input
-LATE = "Memory did not answer in time, so nothing of it is told here. The brief tool of scrubjay tells it."
+LATE = "Memory did not answer in time, so nothing of it is shown here. The brief tool of scrubjay gives it."
 MOMENTS = ("session-start", "prompt", "pre-compact", "session-end")
 HELP = """\
 Usage: scrubjay hook session-start|prompt|pre-compact|session-end [OPTIONS]

@@ -152,7 +152,7 @@ class _Network(httpcore2.SyncBackend):
     """Connects to one of a host's addresses that were checked, not to what its name resolves to a moment later."""
 
     def __init__(self, private: bool | None) -> None:
-        """`private`: whether such addresses are allowed as well; None if nothing is checked."""
+        """`private`: whether private addresses are allowed as well; None if nothing is checked."""
         self._private = private
 
     def connect_tcp(self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any) -> _Line:

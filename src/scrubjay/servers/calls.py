@@ -63,7 +63,7 @@ class Call:
     if_version: int | None = None  # do this change only to that version
     prefix: str = ""  # before the names of tools, where several dialects are served
     request_id: str | None = None
-    progress: Progress | None = None  # told how far long work is
+    progress: Progress | None = None  # called with how far long work is
     client_model: Callable[[Prompt], str] | None = None  # asks the language model of whoever calls
 
     @property

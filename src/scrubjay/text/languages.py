@@ -13,9 +13,9 @@ from scrubjay.text.tokens import word_set, words_of
 from scrubjay.text.words import STOP_WORDS
 
 BEGINNING = 400  # characters that are looked at to tell English
-MOSTLY_ASCII = 0.9  # share of such letters in an English text
+MOSTLY_ASCII = 0.9  # share of these letters in an English text
 LATIN = 0x0250  # letters from here on are of other scripts
-OTHER_SCRIPT = 0.3  # share of such letters; a quotation or a name has less
+OTHER_SCRIPT = 0.3  # share of these letters; a quotation or a name has less
 ENOUGH = 1.5  # what small words of other languages must add up to, and more than the English ones
 IN_A_NAME = 0.5  # how much one counts that names have, too
 ACCENTS = 1.0  # what words with accents add up to at most: loan words have them, too

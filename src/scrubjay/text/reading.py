@@ -289,7 +289,7 @@ class Text:
         return len(self.tokens & CHANGED)
 
 
-@lru_cache(maxsize=2_000)  # what lies near a new memory lies near the next one on the same thing, too
+@lru_cache(maxsize=2_000)  # what is near a new memory is near the next one on the same thing, too
 def read(text: str) -> Text:
     """Look at the first 400 characters: conflicts are between statements, not between essays."""
     return Text(text)

@@ -380,7 +380,7 @@ class _Sentence:
         return start, months_later(start, 12)
 
     def _anchored(self, first: int, last: int) -> tuple[datetime, datetime]:
-        """The week before 3 May: told on that day or before it."""
+        """The week before 3 May, if the text was written on that day or before it."""
         relation = next(place for place in range(first, last) if self._roles[place][0] in "BPF")
         start, end = (self._day if "N" in self._letters[relation:last] or "X" in self._letters[relation:last]
                       else self._month)(relation, last)  # fmt: skip

@@ -13,7 +13,7 @@ def word_set(text: str) -> frozenset[str]:
 
 WORD = re.compile(r"[^\W\d_]+")
 SHORT = 400  # characters: a question, or how a memory begins; a search asks for the words of the same ones repeatedly
-REMEMBERED = 500  # such texts, 2 MB at most
+REMEMBERED = 500  # texts that are kept, 2 MB at most
 _LETTERS = bytes(ord(sign.lower()) if sign.isascii() and sign.isalpha() else ord(" ") for sign in map(chr, range(256)))
 
 TOKEN = re.compile(r"`[^`]+`|[#.]?[^\W_]+(?:[-_'.:/][^\W_]+)*", re.UNICODE)

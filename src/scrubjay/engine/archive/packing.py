@@ -3,7 +3,7 @@
     scrubjay-archive 1\\n  zstd frame of JSON {"memory": {…}, "versions": [{…}, …]}     an object elsewhere
     1                     zstd frame of the same, made with DICTIONARY                 a row of the store
 
-Whoever finds an object without a store can still read it: cut off the first line, then `zstd -d`.
+An object that is found without a store can still be read: cut off the first line, then `zstd -d`.
 """
 
 from __future__ import annotations

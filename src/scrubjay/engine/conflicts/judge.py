@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 MOST = 3  # earlier memories to check, besides the sure hint
 
-FAR_BEHIND = 0.15  # in cosines: so much nearer is the nearest that nothing else can make up for it
+FAR_BEHIND = 0.15  # in cosines: if the nearest is this much nearer, nothing else can make up for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

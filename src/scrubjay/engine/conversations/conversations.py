@@ -410,7 +410,7 @@ class Conversations:
         return known is not None and access.sees_conversation(self._engine.caller, known)
 
     def _ensure_begun(self, at: Engine, id: str) -> None:
-        """Make sure that there is such a conversation, once something is in it."""
+        """Make sure that the conversation exists, once something is in it."""
         if at.records.conversations.get(at.spaces[0], id) is None:
             with at.records.writing() as tx:
                 self._begin(at, tx, id)

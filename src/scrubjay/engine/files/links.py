@@ -50,7 +50,7 @@ class NoteLinks:
             self._keep(replace(self._before, unread=True))
 
     def follow(self, names: Sequence[str], *, of: int) -> None:
-        """Relate the memories of these files, of so many that changed, to those that their texts link to, and no longer
+        """Relate the memories of these files, of all that changed, to those that their texts link to, and no longer
         to those that only their former texts did. Follow links that waited for a file; all, if some were left unread.
         """
         if names or self._before.unread or (of and self._before.waiting):
@@ -146,7 +146,7 @@ def keys_in(memory: Memory) -> list[str]:
 
 
 def _key(name: str) -> str:
-    """Programs that know such links find a note by its name in any case, and in either form of Unicode."""
+    """Programs that follow these links find a note by its name in any case, and in either form of Unicode."""
     return normalise("NFC", name).lower().removesuffix(".md")
 
 

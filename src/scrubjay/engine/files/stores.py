@@ -249,7 +249,7 @@ class Folders:
         read_only: bool = False,
         progress: Progress | None = None,
     ) -> Indexed:
-        """Register a folder that is there, and take in what lies in it. Into one that is added `read_only` nothing is
+        """Register a folder that is there, and take in what is in it. Into one that is added `read_only` nothing is
         ever written, and its memories are changed by editing their files only."""
         if not checked_folder(path).is_dir():
             raise InvalidInput("No such folder.", hint="`scrubjay folders create` creates one.", field="path")
@@ -286,7 +286,7 @@ class Folders:
         folder = registry.folder_of(registry.stores()[name])
         check_there(self._records, name, folder)
         folder.prepare()
-        indexed = self.reindex(name)  # what lies there already
+        indexed = self.reindex(name)  # what is there already
         with self._records.writing() as tx:
             tx.files.mirror(name, on=True)
         waiting = len(self._records.files.list(name, waiting=True))

@@ -131,7 +131,7 @@ class FolderWriter:
                 tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
 
     def _withdraw(self, file: File, memory: Memory) -> None:
-        """Take the file of a memory away that may not lie here any more."""
+        """Remove the file of a memory that may no longer be in this folder."""
         if file.name:
             self._folder.remove(file.name)
         with self._records.writing() as tx:

@@ -149,7 +149,7 @@ class Curation:
         return engine.transact(Undone, write)
 
     def bulk_operation_of(self, act: Act) -> str | None:
-        """The id of the bulk operation that such a change belongs to."""
+        """The id of the bulk operation that this change belongs to."""
         deed = self._engine.records.history.last_bulk_operation(act.user)
         one_of_many = deed is not None and deed.action == act.action and act.memory in deed.memories
         return deed.id if deed is not None and one_of_many and deed.at >= act.at else None

@@ -40,7 +40,7 @@ class Untidy:
     """What a calling model can put in order."""
 
     memories: Sequence[Memory]  # the newest without phrases
-    total: int  # of all such memories
+    total: int  # of all memories without phrases
     conflicts: Sequence[OpenConflict]
 
 

@@ -56,7 +56,7 @@ def free_path(reads: Reads, memory: Memory) -> str:
 
 
 def on_free_paths(reads: Reads, memories: Sequence[Memory]) -> list[Memory]:
-    """Many of one space, each on such a path, as if it were written before the next is looked at."""
+    """Many memories of one space, each with a free path, as if each were written before the next is checked."""
     used = reads.files.used_paths(memories[0].space, [memory.path for memory in memories]) if memories else set()
     given: dict[str | None, set[str]] = {}  # by whose they are, if not everyone's
     placed = []

@@ -267,9 +267,9 @@ class StorePeer(Peer):
     def _check_clocks(self, parcel: SyncBatch, options: TakeOptions) -> None:
         """:raises ClockAhead: for a stamp that no working clock has made, before anything is written"""
         now, clock = self.now(), self.store.sync.clock()
-        # Where our own clock was set back, stamps of before are ahead: ours, and those of who synced with us.
+        # Where our own clock was set back, earlier stamps are ahead: ours, and those of stores that synced with us.
         latest = max(clock_at(now), clock) + clock_at(now + MOST_AHEAD) - clock_at(now)
-        # Our clock follows what bears our name, so each such stamp would lift the bound for the next one.
+        # Our clock follows what bears our name, so each of these stamps would lift the bound for the next one.
         own = max(clock_at(now + MOST_AHEAD), clock)
         for name, origin, hlc in _stamps(parcel):
             if hlc > (own if origin == self.origin else latest):

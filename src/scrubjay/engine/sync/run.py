@@ -280,7 +280,7 @@ class Syncing:
         with self._records.writing() as tx:
             mended = tx.sync.mend_clock(now=clock_at(now), latest=latest)
             tx.sync.renew_origin()
-            for conflict in tx.sync.conflicts(open=True):  # it holds stamps of before; the next run finds it again
+            for conflict in tx.sync.conflicts(open=True):  # it holds earlier stamps; the next run finds it again
                 tx.sync.settle_conflict(conflict.number, "clock mended", at=now)
         return mended
 

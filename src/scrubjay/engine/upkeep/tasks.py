@@ -49,8 +49,8 @@ class Upkeep:
     def rebuild(self, progress: Callable[[str, int, int | None], None] | None = None) -> None:
         """Rebuild the word index, missing vectors (of every model) and the vector index.
 
-        `progress` is told what is being made, and how much of it is done, or that it waits (`WAITING`); it must not use
-        the store meanwhile.
+        `progress` is called with what is being made, and how much of it is done, or that it waits (`WAITING`); it must
+        not use the store meanwhile.
 
         :raises StorageBusy: if another process is embedding and does not stop
         """

@@ -1,6 +1,6 @@
 """The page: files from the package, under a policy that allows its own files and nothing else.
 
-Beside each file lies the same packed by gzip and by brotli, made when the page was built.
+Beside each file is the same packed by gzip and by brotli, made when the page was built.
 
 The page at /docs is the OpenAPI document for reading: one file, nothing from elsewhere.
 """

@@ -190,7 +190,7 @@ def end(workers: Iterable[subprocess.Popen[bytes]]) -> None:
 
 
 def read_worker() -> Worker:
-    """What this worker was told, on standard input. When that ends, the process that keeps it is gone, and it ends."""
+    """This worker's instructions, from standard input. When that ends, its parent process is gone, and it ends too."""
     told = sys.stdin.buffer.readline()
     worker = Worker(**json.loads(told))
 

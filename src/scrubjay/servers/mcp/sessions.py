@@ -1,8 +1,8 @@
 """How many sessions of the handshake era stay open: beyond that, the caller with most loses its least used one.
 
 Some clients open a session for every call and never end one. At its limit the protocol's library refuses every new
-session, so one such client would lock all others out until its sessions expire. A client that comes back to an ended
-session gets a 404 and opens another, as the protocol requires.
+session, so one of these clients would lock all others out until its sessions expire. A client that comes back to an
+ended session gets a 404 and opens another, as the protocol requires.
 """
 
 from __future__ import annotations

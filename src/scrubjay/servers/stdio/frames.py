@@ -103,7 +103,7 @@ MAX_DIGITS = 1_000
 
 
 def whole_number(text: str) -> int:
-    """Python refuses to read thousands of digits. Cut off, such a number is still beyond 64 bits, so the check of the
+    """Python refuses to read thousands of digits. Cut off, the number is still beyond 64 bits, so the check of the
     arguments refuses it by name."""
     return int(text[:MAX_DIGITS])
 

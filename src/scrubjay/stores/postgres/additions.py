@@ -84,7 +84,7 @@ def _check_free(tx: PostgresTransaction, ids: Sequence[str]) -> None:
 
 
 def _spaces(tx: PostgresTransaction, names: set[str]) -> set[str]:
-    """Those of them that are folders of files."""
+    """Which of them are folders of files."""
     known = tx._con.execute("SELECT name, mirrored FROM spaces WHERE name = ANY(%s)", (Texts(names),)).fetchall()
     for name in names.difference(name for name, _ in known):
         raise SpaceNotFound(f"No space {name!r}.", hint="Create it first.")
@@ -122,7 +122,7 @@ def _check_paths(tx: PostgresTransaction, memories: Sequence[Memory], rows: Sequ
 
 
 def _find_repeated(tx: PostgresTransaction, fingerprints: Sequence[bytes]) -> list[bytes]:
-    """Those that several memories have, with the ones that are stored."""
+    """The ones that several memories have, with those that are stored."""
     counts = Counter(fingerprints)
     known = tx._con.execute(
         # memories_by_fingerprint

@@ -52,7 +52,7 @@ OWN = Kept("vectors.model = ''", ())
 
 
 def vectors_of_model(model: str | None) -> Kept:
-    """Those of a further model, by its fingerprint; None: those of the store's own model."""
+    """The vectors of a further model, by its fingerprint; None: of the store's own model."""
     return OWN if model is None else Kept("vectors.model <> '' AND vectors.model = %s", (model,))  # vectors_by_model
 
 

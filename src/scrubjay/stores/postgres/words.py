@@ -39,7 +39,7 @@ _DIFFERENT = "({}) IS DISTINCT FROM ({})".format(
 
 COUNTS = {1: "", 2: "C", 3: "B"}  # a lexeme's label for how often a passage holds it; more often: A …
 MOST_COUNTED = 255  # … and as many positions, of which a tsvector keeps no more
-OFTEN = 5  # with only one position, as programs of before write it
+OFTEN = 5  # with only one position, as earlier versions write it
 
 
 @dataclass(frozen=True, slots=True)

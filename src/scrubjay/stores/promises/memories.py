@@ -221,7 +221,7 @@ class Reads(ABC):
 
         A score is BM25 divided by what a memory of average length holding every word of the text once would reach,
         cut at 1: so 0.5 means half of the text's distinctive words. Text without a usable word matches nothing.
-        What the audience may not see changes nothing: how rare a word is and how long texts are on average is told
+        What the audience may not see changes nothing: how rare a word is and how long texts are on average is counted
         from memories within its scopes, or from all of them where it sees all.
         """
 
@@ -281,11 +281,11 @@ class Reads(ABC):
 
     @abstractmethod
     def in_space(self, ids: Sequence[str], space: str) -> set[str]:
-        """Those of these memories that are in a space; where there is one only, ids of no memory may be among them."""
+        """Which of these memories are in a space; in a store of one space, ids of no memory may be among them."""
 
     @abstractmethod
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
-        """What a new memory is compared with those of these by that the audience sees, in the order asked."""
+        """What is compared with a new memory, of those of these that the audience sees, in the order asked."""
 
     @abstractmethod
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
@@ -531,8 +531,8 @@ class Store(Reads):
     def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         """Rebuild words from the memories, and let those without vectors wait for them.
 
-        What only makes searches faster is dropped; `tend` rebuilds it. `progress` is told how many memories have their
-        words, of how many; it must not use the store meanwhile.
+        What only makes searches faster is dropped; `tend` rebuilds it. `progress` is called with how many memories have
+        their words, of how many; it must not use the store meanwhile.
         """
 
     @abstractmethod

@@ -68,7 +68,7 @@ def _check_free(tx: SqliteTransaction, ids: Sequence[str]) -> None:
 
 
 def _find_repeated(tx: SqliteTransaction, fingerprints: Sequence[bytes], *, before: int) -> set[bytes]:
-    """Those that come twice, or that a memory before this number has."""
+    """The ones that come twice, or that a memory before this number has."""
     earlier = tx._con.execute(
         # memories_by_fingerprint
         """

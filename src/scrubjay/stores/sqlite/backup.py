@@ -55,7 +55,7 @@ def backup(source: apsw.Connection, path: Path, progress: Progress | None = None
 def restore(
     path: Path, target: Path, *, replace: bool = False, timeout_seconds: float = 10.0, progress: Progress | None = None
 ) -> Path | None:
-    """Make a backup the store at `target`; where the store that was there lies now, if there was one.
+    """Make a backup the store at `target`; where the store that was there is now, if there was one.
 
     :raises StorageDamaged: if the backup is not whole; nothing is changed
     :raises Conflict: if there is a store and it is not to be replaced

@@ -55,7 +55,7 @@ SETTINGS = {
 
 
 def check_place(path: Path) -> Path:
-    """Where the store really lies: links are followed, so that its companions stand beside it for everyone.
+    """Where the store really is: links are followed, so that its companions are beside it for everyone.
 
     :raises StorageError: if a store cannot be there
     """
@@ -96,7 +96,10 @@ def check_engine() -> None:
 
 class Connection(apsw.Connection):
     looked_up: dict[Hashable, Any] | None = None  # what `filters.looked_up` remembers; None: nothing at present
-    kept: tuple[int, dict[Hashable, Any]] = (-1, {})  # the same of before, and the version of the data it holds for
+    kept: tuple[int, dict[Hashable, Any]] = (
+        -1,
+        {},
+    )  # the same before the last change, and the version of the data that it is for
     links: tuple[int, dict[str, list[str]]] | None = None  # the last that was seen; which memories they join
 
 

@@ -38,7 +38,7 @@ class Passing:
         self.con, self.restriction = con, restriction
 
     def of(self, scores: Mapping[int, float]) -> list[Found]:
-        """Those of these memories that are admitted."""
+        """Which of these memories are admitted."""
         if not scores:
             return []
         where, values = self.restriction.condition()
@@ -61,7 +61,7 @@ class Passing:
         return [int(seq) for (seq,) in self.con.execute(statement, values)]
 
     def best(self, limit: int, score: Score, *, few: int) -> list[Found]:
-        """The best, best first. So many are `few`."""
+        """The best, best first; at most `few` count as few."""
         within = self.listed if is_small(self.con, self.restriction, few) else None
         depth = max(DEPTH, limit + limit // 8)
         while within is None or within:

@@ -43,7 +43,7 @@ class SalvagedMemory:
 
 
 def salvage_rows(path: Path) -> Iterator[SalvagedMemory]:
-    """Every memory that is still readable somewhere in the file, each once; those that were erased are not.
+    """Every memory that is still readable somewhere in the file, each once; erased ones are left out.
 
     Nothing else in this process may have the store open: closing a file drops SQLite's locks on it.
 

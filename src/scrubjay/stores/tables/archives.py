@@ -86,7 +86,7 @@ class ArchiveChanges(Archives):
     """What a transaction can read and change."""
 
     def move(self, id: str, archive: Archive, *, at: datetime) -> None:
-        """Note that what was packed of a memory lies elsewhere now: in the store (`packed`), or in an `object`, which
+        """Note that what was packed of a memory is elsewhere now: in the store (`packed`), or in an `object`, which
         is claimed as by `put_away`. The object where it was is due for removal. Nothing happens if the memory has
         another archive by now, or none."""
         here = f"archives.id = :archive AND {self._sql.hanging.told('archives')}"

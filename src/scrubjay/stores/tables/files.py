@@ -58,7 +58,7 @@ class Files:
         return min(found, key=place, default=None)
 
     def used_paths(self, space: str, paths: Sequence[str]) -> set[str]:
-        """Those of the paths that active memories of a space have, whoever may see them."""
+        """Which of the paths active memories of a space have, whoever may see them."""
         rows = self._sql.all(
             # memories_by_place
             f"""
@@ -129,7 +129,7 @@ class Files:
         return [value_of(Entry, row) for row in rows]
 
     def sections(self, space: str) -> dict[str, str | None]:
-        """Sections that were made or described, with their descriptions; others exist by what lies in them."""
+        """Sections that were made or described, with their descriptions; others exist by what is in them."""
         return dict(
             self._sql.all("SELECT path, description FROM sections WHERE space = :space ORDER BY path", space=space)
         )

@@ -379,7 +379,7 @@ class HistoryChanges(History):
         )
 
     def keep_versions(self, id: str, versions: Sequence[Version]) -> None:
-        """Write former states of a memory; those that it has already stay."""
+        """Write former states of a memory; the ones it already has stay."""
         columns, of, _ = self._sql.hanging
         self._sql.many(
             f"""

@@ -35,7 +35,7 @@ class Jobs:
         return self._found(conditions, user=user, limit=limit)
 
     def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
-        """Those of these memories that long work holds; what this holder holds is left out."""
+        """Which of these memories long work holds; what this holder holds is left out."""
         sql = self._sql
         rows = sql.all(
             f"""

@@ -28,7 +28,7 @@ class Span(NamedTuple):
     """How leases and holds are timed: by the database's clock where there is one that all servers share."""
 
     columns: tuple[str, ...]
-    values: str  # of these columns, from now on for so many `:seconds`
+    values: str  # of these columns, from now on for this many `:seconds`
     runs: str  # with a table in place of {0}: whether one runs now
 
 
@@ -193,7 +193,7 @@ class Sql(ABC):
 
     @abstractmethod
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        """Those of a memory's parts, in order; a further model's, by its fingerprint, or those of the store's own."""
+        """The vectors of a memory's parts, in order: of a further model, by its fingerprint, or of the store's own."""
 
     @abstractmethod
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
@@ -212,7 +212,7 @@ class Sql(ABC):
         """Every row of a query."""
 
     def touched(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:  # noqa: ARG002
-        """Those of these memories that links may touch, or join with another of those `within`; a backend that cannot
+        """Which of these memories links may touch, or join with another of those `within`; a backend that cannot
         tell without looking names them all."""
         return ids
 

@@ -209,7 +209,7 @@ class UpkeepChanges(Upkeep):
         self._sql.run(f"DELETE FROM pending WHERE {told} AND next_part = :part", memory=id, part=ONLY_TO_JUDGE)
 
     def keep_models(self, models: Sequence[str]) -> None:
-        """Let these be all that have vectors in the store beside its own model; those of others are deleted."""
+        """Let these be the only models with vectors in the store beside its own; the vectors of others are deleted."""
         values = {"models": [*models], "key": FURTHER_MODELS, "value": as_json(models)}
         self._sql.run(f"DELETE FROM vectors WHERE model <> '' AND NOT ({self._sql.among('model', 'models')})", **values)
         self._sql.run(
