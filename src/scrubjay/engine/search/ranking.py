@@ -258,7 +258,7 @@ READ = 100_000  # … of this many altogether; they count …
 FULLY_READ = 2  # … in full from this many doublings on: the longer, the less its vector says of a passage
 NOTE = 0.2  # how much less words weigh in a short memory of no conversation: a question words it in another way
 TIME = 0.2  # weight of being from the time that the question names
-PERSONAL = 0.1  # for speaking of oneself in a conversation, as the person who asks about "my" things did
+PERSONAL = 0.1  # for speaking of oneself in a conversation, as a question about "my" things does
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
 TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
 
