@@ -14,8 +14,8 @@ SOURCES = Path(__file__).parents[1] / "src" / "scrubjay"
 VOCABULARIES = {
     f"{SOURCES}/{file}.py"
     for file in ("engine/conflicts/fact_kinds", "text/reading", "engine/store/categories",
-                 "engine/store/enrichment", "engine/trust", "text/secrets", "text/statements",
-                 "text/tokens", "text/wording", "text/words")
+                 "engine/store/enrichment", "engine/trust", "text/secrets",
+                 "text/secret_shapes", "text/statements", "text/tokens", "text/wording", "text/words")
 }  # fmt: skip
 
 # What is found, and what to write instead.

@@ -7,8 +7,8 @@ import pytest
 from scrubjay.dialects.base import Reach
 from scrubjay.dialects.system.memories import system
 from scrubjay.dialects.validation import Checker
-from scrubjay.engine.sync import run
-from scrubjay.engine.sync.run import LEASE
+from scrubjay.engine.sync import syncing
+from scrubjay.engine.sync.syncing import LEASE
 from scrubjay.errors import StorageError
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.times import parse_time
@@ -192,7 +192,7 @@ def test_a_job_waits_for_the_run_that_it_meets(jay, drive, monkeypatch):  # noqa
     stored(jay, "User lives in Austin")
     job = ok(jay, "sync_memories", {"destination": "drive", "background": True})["job_id"]
     jay.records.upkeep.lease(LEASE, holder="another", seconds=60)
-    monkeypatch.setattr(run, "sleep", lambda _seconds: jay.records.upkeep.release(LEASE, holder="another"))
+    monkeypatch.setattr(syncing, "sleep", lambda _seconds: jay.records.upkeep.release(LEASE, holder="another"))
 
     jay.jobs.run(job)
 

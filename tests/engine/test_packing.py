@@ -7,8 +7,8 @@ from hashlib import sha256
 
 import pytest
 
-from scrubjay.engine.archive import packing
-from scrubjay.engine.archive.packing import ArchivedText, pack, unpack
+from scrubjay.engine.archive import archives
+from scrubjay.engine.archive.archives import ArchivedText, pack, unpack
 from scrubjay.errors import ArchiveDamaged
 from scrubjay.values.memory import Tier
 from tests.stores.contract.samples import some
@@ -53,6 +53,6 @@ def test_a_frame_that_is_cut_off_is_damaged(tier: Tier, cut: int):
 
 def test_a_frame_that_unpacks_to_more_than_any_archive_may_is_damaged(monkeypatch: pytest.MonkeyPatch):
     data = pack(KEPT, Tier.GLACIER)
-    monkeypatch.setattr(packing, "MAX_BYTES", 100)
+    monkeypatch.setattr(archives, "MAX_BYTES", 100)
     with pytest.raises(ArchiveDamaged):
         read(data)

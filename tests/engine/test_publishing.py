@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import NotFound
 from scrubjay.values.callers import Caller, Role
 from scrubjay.values.memory import AccessLevel
@@ -178,98 +175,3 @@ def test_an_archived_memory_keeps_its_former_texts_to_those_who_might_see_them(a
 
     assert leaked(repr([bob.get(id), list(bob.history(id))]).lower()) == []
     assert leaked(repr(list(ann.history(id))).lower())
-
-
-# --- stores of earlier programs --------------------------------------------------------------------------------------
-
-
-def as_an_earlier_program_left_it(jay, ann) -> str:
-    """Shared, with the path, title and found tags of what it said while it was private."""
-    private = ann.store(PRIVATE, access_level=AccessLevel.PRIVATE).memory
-    for change in ({"content": CLEAN}, {"access_level": "shared"}, {"importance": 0.9}):
-        ann.update(private.id, **change)
-    made = {name: getattr(private, name) for name in ("path", "title", "auto_tags")}
-    with jay.records.writing() as tx:
-        memory, *former = jay.get(private.id), *(one.memory for one in jay.history(private.id))
-        tx.reword(replace(memory, **made), [replace(one, **made) for one in former])
-    return private.id
-
-
-@BOTH
-def test_traces_that_an_earlier_program_left_are_removed_once(jay, ann, bob):
-    id = as_an_earlier_program_left_it(jay, ann)
-    assert leaked(told(bob, id)) == list(SECRETS)
-    assert bob.search("Zebulon", words_only=True).hits
-
-    assert Repairs(jay).run() == 1
-
-    assert leaked(told(bob, id)) == []
-    assert not bob.search("Zebulon", words_only=True).hits
-    assert list(bob.list(Filter(tags=frozenset(SECRETS)))) == []
-    assert leaked(repr(list(ann.history(id))).lower()) == list(SECRETS), "its author keeps what it was"
-    assert jay.get(id).version == 4
-    assert Repairs(jay).run() == 0
-    assert jay.records.history.fact("mended") == "done"
-
-
-@BOTH
-def test_a_repair_leaves_everything_else_alone(jay, ann):
-    named = ann.store(PRIVATE, path="notes/quay", title="Quay", access_level=AccessLevel.PRIVATE).memory
-    ann.update(named.id, access_level="shared")
-    shared = ann.store("The weighbridge is closed").memory
-    ann.update(shared.id, content="The weighbridge is open")
-    before = [jay.get(named.id), jay.get(shared.id)]
-
-    Repairs(jay).run()
-
-    assert [jay.get(named.id), jay.get(shared.id)] == before
-
-
-def test_a_repair_goes_on_where_it_was_cut_off(jay, ann, bob):
-    first, second = as_an_earlier_program_left_it(jay, ann), as_an_earlier_program_left_it(jay, ann)
-    with jay.records.writing() as tx:
-        tx.history.set_fact("mended", str(jay.get(first).seq))
-
-    assert Repairs(jay).run() == 1
-
-    assert leaked(repr(bob.get(second)).lower()) == []
-
-
-def test_a_repair_that_another_process_finished_first_is_finished(jay, ann, monkeypatch):
-    as_an_earlier_program_left_it(jay, ann)
-    ours = Repairs(jay)
-    lease = jay.records.upkeep.lease
-
-    def after_the_other(*args, **named):
-        monkeypatch.undo()
-        assert Repairs(jay).run() == 1
-        return lease(*args, **named)
-
-    monkeypatch.setattr(jay.records.upkeep, "lease", after_the_other)
-
-    assert ours.run() == 0
-
-
-def test_what_was_archived_with_traces_is_shown_and_restored_without(jay, ann, bob):
-    id = as_an_earlier_program_left_it(jay, ann)
-    jay.cold_storage.archive([id])
-    assert leaked(repr(bob.get(id).auto_tags).lower())
-
-    Repairs(jay).run()
-
-    assert leaked(repr([bob.get(id), list(bob.history(id))]).lower()) == []
-    jay.cold_storage.restore([id])
-    assert leaked(told(bob, id)) == []
-
-
-def test_a_mirrored_file_gets_the_new_name(jay, ann, tmp_path):
-    jay.folders.mirror("default")
-    as_an_earlier_program_left_it(jay, ann)
-    jay.write_files(patient=True)
-    [folder] = {file.parent for file in tmp_path.rglob("inbox/*.md")}
-    assert leaked(" ".join(file.name for file in folder.iterdir()))
-
-    Repairs(jay).run()
-
-    [file] = folder.iterdir()
-    assert file.name == "The quay is swept on Tuesdays before the market opens.md"

@@ -10,7 +10,7 @@ import pytest
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
-from scrubjay.engine.upkeep import reembedding
+from scrubjay.engine.upkeep import tasks
 from scrubjay.errors import EmbeddingError, Locked, ModelMissing
 from scrubjay.stores.promises.memories import OWN_MODEL
 from scrubjay.stores.sqlite.filters import dimension_of
@@ -123,7 +123,7 @@ def test_a_model_that_fails_at_the_first_text_throws_nothing_away(open_engine):
 
 @pytest.mark.parametrize("batches", [1, 2, 3])
 def test_broken_off_anywhere_it_goes_on_where_it_was(open_engine, monkeypatch, batches):
-    monkeypatch.setattr(reembedding, "AT_ONCE", 40)
+    monkeypatch.setattr(tasks, "AT_ONCE", 40)
     old = open_engine()
     fill(old)
     with pytest.raises(KeyboardInterrupt):
@@ -183,7 +183,7 @@ def test_a_text_that_cannot_be_embedded_does_not_keep_the_others(open_engine):
 
 
 def test_two_at_once_do_not_work_against_each_other(open_engine, monkeypatch):
-    monkeypatch.setattr(reembedding, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(tasks, "PATIENCE_SECONDS", 0.3)
     fill(open_engine(), 10)
     jay = open_engine(Wider())
     patience = monotonic() + 60  # the first engine may just be looking whether anything waits

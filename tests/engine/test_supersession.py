@@ -7,13 +7,11 @@ from contextlib import suppress
 import pytest
 
 from scrubjay.engine.lifecycle import supersession
-from scrubjay.engine.upkeep.repairs import Repairs
 from scrubjay.errors import NotFound
 from scrubjay.values.callers import Caller, Role
-from scrubjay.values.memory import AT_HAND, AccessLevel, LinkKind, State
+from scrubjay.values.memory import AT_HAND, AccessLevel, State
 from scrubjay.values.search import Filter
 from tests.conflict import open_conflict
-from tests.stores.contract.suite import a_link
 
 pytestmark = pytest.mark.process
 
@@ -247,22 +245,6 @@ def test_a_mirrored_file_does_not_name_a_hidden_memory(people, tmp_path):
 
     assert texts
     assert not any(new in text or "superseded_by" in text for text in texts)
-
-
-@BOTH
-def test_stores_of_today_are_told_apart_by_a_repair(people):
-    jay = people["local"]
-    old, new = people["bob"].store(OLD).memory, people["ann"].store(NEW, access_level=AccessLevel.PRIVATE).memory
-    with jay.records.writing() as tx:  # as an earlier program wrote it
-        tx.history.relate(a_link(new.id, old.id, kind=LinkKind.SUPERSEDES))
-        tx.sync.point(old.id, supersedes=None, superseded_by=new.id, valid_until=None)
-        tx.sync.point(new.id, supersedes=old.id, superseded_by=None, valid_until=None)
-    assert people["bob"].get(old.id).superseded_by == new.id
-
-    Repairs(jay).run()
-
-    assert (current(people["ann"]), current(people["bob"])) == ([new.id], [old.id])
-    assert new.id not in told(people["bob"], old.id)
 
 
 def test_settling_twice_writes_nothing(people):

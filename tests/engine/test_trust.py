@@ -10,7 +10,7 @@ from scrubjay.engine import trust
 from scrubjay.engine.trust import reads_like_instructions
 from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
-from scrubjay.text import secrets
+from scrubjay.text import secret_shapes
 from scrubjay.text.secrets import mask_secrets, secrets_in
 from scrubjay.values.search import Filter
 from tests.engine import held_out_texts
@@ -25,7 +25,7 @@ ORDER = POISON[0]
     "name", ["Password", "PASSWD", "passWORD", "API_KEY", "Contraseña", "mot de passe", "KENNWORT", "passphra\u017fe"]
 )
 def test_a_secret_is_found_by_its_name_in_any_case(name):
-    kind = secrets.TOKEN if name == "API_KEY" else secrets.PASSWORD
+    kind = secret_shapes.TOKEN if name == "API_KEY" else secret_shapes.PASSWORD
 
     assert [found.what for found in secrets_in(f"They class it so. {name}: Xy7!kPq92z")] == [kind]
 
@@ -79,12 +79,12 @@ def test_what_a_pattern_matches_holds_a_word_of_each_group(kind):
         assert reads_like_instructions(text) or not in_a_sentence, text
 
 
-@pytest.mark.parametrize("what", secrets.SHAPES)
+@pytest.mark.parametrize("what", secret_shapes.SHAPES)
 def test_what_a_shape_matches_holds_its_letters(what):
-    texts = list(texts_matching(secrets.COMPILED[what], 600))
+    texts = list(texts_matching(secret_shapes.COMPILED[what], 600))
 
     assert len(texts) > 10
-    assert all(what in secrets.shapes_due(text) for text in texts)
+    assert all(what in secret_shapes.find_due_shapes(text) for text in texts)
 
 
 def test_an_order_is_noticed_in_the_middle_of_a_long_text():

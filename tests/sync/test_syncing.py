@@ -12,7 +12,8 @@ from scrubjay.engine.access import EVERYTHING
 from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
 from scrubjay.engine.sync.merge import WinnerPolicy
 from scrubjay.engine.sync.peer import SyncBatch, TakeOptions
-from scrubjay.engine.sync.run import KIND, LEASE, Keep, Resolution, SyncFilter, SyncRequest, SyncType
+from scrubjay.engine.sync.run import KIND, Keep, Resolution, SyncFilter, SyncRequest, SyncType
+from scrubjay.engine.sync.syncing import LEASE
 from scrubjay.errors import (
     EndpointNotFound,
     EndpointUnreachable,

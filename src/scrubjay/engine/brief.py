@@ -75,7 +75,7 @@ def write_brief(engine: Engine, *, budget: int = BUDGET) -> Brief:
     """
     if not LEAST <= budget <= MOST:
         raise InvalidInput(f"budget must be from {LEAST} to {MOST:,} tokens.", field="budget")
-    replace(engine, with_model=False).notice_edits()
+    replace(engine, with_model=False).look_at_folders(owing=False)
     with engine.records.one_reader():
         engine.look_for_owed()
         considered = Considered(engine)

@@ -74,6 +74,11 @@ def question(engine: Engine, filter: Filter, order: Order, descending: bool) -> 
     return repr((engine.identity.user, engine.spaces, engine.only, order, descending, asked))
 
 
+def position_of(engine: Engine, cursor: str | None, question: str) -> Position | None:
+    """Where a page begins that a cursor asks for."""
+    return None if cursor is None else read(cursor, key=signing_key(engine.records), question=question)
+
+
 def behind(engine: Engine, last: Memory, order: Order, question: str) -> str:
     """The cursor of the page that ended with this memory."""
     position = Position.of(last, order)
@@ -91,12 +96,12 @@ def lengths(reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
 
 def signing_key(records: Store) -> bytes:
     """The store's own secret; made when it is first needed."""
-    key = records.history.fact("cursor_key")
-    if key is None:
+    known = records.history.fact("cursor_key")
+    if known is None:
         with records.writing() as tx:
-            key = tx.history.fact("cursor_key") or os.urandom(32).hex()
-            tx.history.set_fact("cursor_key", key)
-    return bytes.fromhex(key)
+            known = tx.history.fact("cursor_key") or os.urandom(32).hex()
+            tx.history.set_fact("cursor_key", known)
+    return bytes.fromhex(known)
 
 
 def pages(

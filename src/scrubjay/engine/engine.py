@@ -16,7 +16,7 @@ from scrubjay.engine.jobs import Progress, no_progress
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.search import candidates
 from scrubjay.engine.store import embedding, intake
-from scrubjay.engine.store.history import Ledger
+from scrubjay.engine.store.history import Ledger, without_erased_text
 from scrubjay.errors import Conflict, NotFound, ScopeNotFound
 from scrubjay.lazy import Part, modules
 from scrubjay.stores.promises.memories import Request, Store, Transaction
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.spaces import Spaces
     from scrubjay.engine.store import enrichment, loading, neighbours
     from scrubjay.engine.suggestions import Suggestions
-    from scrubjay.engine.sync.run import Syncing
+    from scrubjay.engine.sync.syncing import Syncing
     from scrubjay.engine.transfer import Transfer
     from scrubjay.engine.upkeep.tasks import Upkeep
     from scrubjay.folders.registry import Registry
@@ -227,41 +227,26 @@ class Engine:
 
     def earlier_result(self, kind: type[Result]) -> Result | None:
         """The result of this very request, if it was done before: for work that comes before the transaction."""
-        kept = self._earlier()
-        return None if kept is None else self._replay(kind, kept)
-
-    def was_done(self) -> bool:
-        """Whether this very request was done before, whatever its result."""
-        return self._earlier() is not None
-
-    def _earlier(self) -> str | None:
         if self.request is None:
             return None
         with self.records.writing() as tx:
-            return tx.history.result_of(self.request, now=self.now())
+            kept = tx.history.result_of(self.request, now=self.now())
+        return None if kept is None else self._replay(kind, kept)
 
     def write_files(self, *, patient: bool = False) -> None:
         """Let files say what memories say, after a change; with patience all of them, however many."""
         if self.registry is not None and self.records.files.waiting():
             self.folders.write(patient=patient)
 
-    def look_at_folders(self) -> None:
-        """Take in what people changed in the files of what is read, and write those that wait."""
-        if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
-            self.folders.look(filed)
-        else:
+    def look_at_folders(self, *, owing: bool = True) -> None:
+        """Take in what people changed in the files of what is read, the current space first. Those that wait are
+        written, unless with `owing=False` no file was changed."""
+        there = [] if self.registry is None else self.registry.there()
+        others = () if self.only else [one for one in there if access.is_granted(self.caller, one)]
+        if filed := [space for space in dict.fromkeys((*self.spaces, *others)) if space in there]:
+            self.folders.look(filed, owing=owing)
+        elif owing:
             self.write_files()  # a folder may be missing because a kill came before its first file
-
-    def notice_edits(self) -> None:
-        """Take in what people changed in the files of what is read; if they changed nothing, nothing is written."""
-        if self.registry is not None and (filed := self._spaces_with_folder(self.registry)):
-            self.folders.look(filed, owing=False)
-
-    def _spaces_with_folder(self, registry: Registry) -> Sequence[str]:
-        """The spaces that are read and have a folder on disk, the current one first."""
-        there, caller = registry.there(), self.caller
-        others = () if self.only else [one for one in there if access.is_granted(caller, one)]
-        return [space for space in dict.fromkeys((*self.spaces, *others)) if space in there]
 
     def with_texts(self, memories: Sequence[Memory], *, deep: bool = True, strict: bool = False) -> Sequence[Memory]:
         """Memories as they are shown: with the texts of those that are archived (`archives.py`)."""
@@ -301,7 +286,7 @@ class Engine:
     jobs: ClassVar[Part[Jobs]] = Part("engine.jobs.Jobs")  # work in the background: start, look at, cancel
     consolidation: ClassVar[Part[Consolidation]] = Part("engine.lifecycle.consolidation.Consolidation")
     cold_storage: ClassVar[Part[ColdStorage]] = Part("engine.archive.cold_storage.ColdStorage")
-    sync: ClassVar[Part[Syncing]] = Part("engine.sync.run.Syncing")  # other stores with the same memories
+    sync: ClassVar[Part[Syncing]] = Part("engine.sync.syncing.Syncing")  # other stores with the same memories
     upkeep: ClassVar[Part[Upkeep]] = Part("engine.upkeep.tasks.Upkeep")  # backups, checks, new indexes
     conflicts: ClassVar[Part[Conflicts]] = Part("engine.conflicts.settle.Conflicts")  # what may be outdated
     suggestions: ClassVar[Part[Suggestions]] = Part("engine.suggestions.Suggestions")  # what hooks would remember
@@ -495,9 +480,7 @@ class Engine:
         self.look_at_folders()
         audience, now = self.audience(wanted), self.now()
         question = cursors.question(self, wanted, order, descending)
-        after = (
-            None if cursor is None else cursors.read(cursor, key=cursors.signing_key(self.records), question=question)
-        )
+        after = cursors.position_of(self, cursor, question)
         memories = self.records.list(
             wanted, audience, now=now, order=order, descending=descending, limit=limit + 1, offset=offset, after=after
         )
@@ -509,17 +492,10 @@ class Engine:
             memories=tuple(fitting),
             total=self.records.count(wanted, audience, now=now) if counted else None,
             cursor=cursors.behind(self, page[-1], order, question) if more else None,
-            links=self._link_counts(page) if linked else {},
+            links=self.ledger.count_links(self.records, page) if linked else {},
             lengths=cursors.lengths(self.records, fitting),
             left_out=len(asked) - len(fitting),
         )
-
-    def _link_counts(self, memories: Sequence[Memory]) -> dict[str, int]:
-        counts = dict.fromkeys((memory.id for memory in memories), 0)
-        for link in self.ledger.links_seen(self.records, list(counts)):
-            for end in {link.source, link.target} & counts.keys() if link.stands else ():
-                counts[end] += 1
-        return counts
 
     def history(self, id: str) -> Sequence[Version]:
         """Former states of a memory, newest first, with what each change was made for; also of a soft-deleted one.
@@ -624,11 +600,3 @@ class Engine:
         memory = self.get(id, deleted=True)
         access.check_owns(self.caller, memory.space)
         return self.records.history.recalls(memory.id, limit=limit)
-
-
-def without_erased_text(result: Any) -> Any:
-    """What may be kept of a result: not a word of a memory that was erased for good."""
-    if not isinstance(result, Forgotten) or not result.hard:
-        return result
-    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=(), also=())
-    return replace(result, memory=replace(bare, metadata={}, detail={}))

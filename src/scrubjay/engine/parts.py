@@ -17,8 +17,7 @@ from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
 from scrubjay.engine.store.embedding import Embedding, Waiting
 from scrubjay.engine.store.models import FurtherModel, Models
-from scrubjay.engine.upkeep.housekeeping import Housekeeper
-from scrubjay.engine.upkeep.vector_index import Indexer
+from scrubjay.engine.upkeep.housekeeping import Housekeeper, Indexer
 from scrubjay.errors import ArchiveUnavailable
 from scrubjay.values.callers import DEFAULT_SPACE, Caller, Provenance
 from scrubjay.values.store import Prompt

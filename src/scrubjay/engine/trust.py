@@ -122,7 +122,7 @@ AS_JSON = frozenset({"result", "ours", "theirs"})  # fields that hold values wri
 OWN = frozenset({"fact", "set_fact", "put_endpoint", "remove_endpoint"})
 # No caller waits for their outcome, or the text was accepted before: they are masked where others are refused.
 PORTS = frozenset({*Reads.__annotations__, *Transaction.__annotations__, "tally"})
-UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate", "restate", "reword"})
+UNANSWERED = frozenset({"bring_back", "count", "keep_versions", "note_conflict", "replicate"})
 
 Value = TypeVar("Value")
 ID_LENGTH = len(new_id())

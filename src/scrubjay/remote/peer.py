@@ -1,6 +1,6 @@
 """Another scrubjay server over HTTP, as a peer to sync with.
 
-    RemotePeer    asks its REST routes what a `Peer` can be asked (dialects/native/sync_peer.py, engine/sync/host.py)
+    RemotePeer    asks its REST routes what a `Peer` can be asked (dialects/native/sync_peer.py, engine/sync/syncing.py)
     HttpLine      how it is reached (machine/http_client.py)
 
 Every request can safely be repeated, so transient failures (no connection, a timeout, a broken connection, 429, 502,

@@ -9,7 +9,7 @@ import pytest
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.promises.memories import Store
 from scrubjay.values.callers import Provenance
-from scrubjay.values.memory import AccessLevel, LinkKind, State, Status
+from scrubjay.values.memory import LinkKind, State, Status
 from scrubjay.values.search import Filter
 from tests.stores.contract.samples import (
     CLOSE,
@@ -26,7 +26,6 @@ from tests.stores.contract.samples import (
     nearest,
     purge,
     put,
-    put_away,
     relate,
     some,
 )
@@ -34,45 +33,6 @@ from tests.stores.contract.samples import (
 
 class HistoryContract:
     # --- versions ---
-
-    def test_what_once_had_another_access_level_or_space_is_named_in_order_of_arrival(self, store: Store) -> None:
-        create_spaces(store, "work")
-        opened = put(store, some(access_level=AccessLevel.PRIVATE))
-        moved, same, gone = put(store, some()), put(store, some()), put(store, some(access_level=AccessLevel.PRIVATE))
-        changed(store, opened, access_level=AccessLevel.SHARED)
-        changed(store, moved, space="work")
-        changed(store, same, title="another")
-        changed(store, gone, access_level=AccessLevel.PUBLIC)
-        purge(store, gone.id)
-        away = put(store, some())
-        put_away(store, changed(store, away, status=Status.ARCHIVED))
-
-        assert store.upkeep.to_mend(limit=9) == [(one.seq, one.id) for one in (opened, moved, away)]
-        assert store.upkeep.to_mend(after=opened.seq, limit=1) == [(moved.seq, moved.id)]
-
-    def test_a_memory_is_called_otherwise_as_if_it_always_was(self, store: Store) -> None:
-        first = put(store, some(path="inbox/old", title="old", auto_tags=("old",)))
-        second = changed(store, first, importance=0.9)
-
-        with store.writing() as tx:
-            tx.reword(
-                replace(second, path="inbox/new", title="new", auto_tags=("new",), content="not this"),
-                [replace(first, path="inbox/new", title="new", auto_tags=("new",))],
-            )
-
-        assert got(store, first.id) == replace(second, path="inbox/new", title="new", auto_tags=("new",))
-        [version] = store.history.versions(first.id)
-        assert version.memory == replace(first, path="inbox/new", title="new", auto_tags=("new",))
-        assert (matched(store, "old"), matched(store, "new")) == ([], [first.id])
-        assert listed(store, Filter(tags=frozenset({"old"}))) == []
-        assert listed(store, Filter(tags=frozenset({"new"}))) == [first.id]
-
-    def test_a_memory_is_not_called_what_another_is(self, store: Store) -> None:
-        memory = put(store, some(path="inbox/one"))
-        put(store, some(path="inbox/two"))
-
-        with pytest.raises(Conflict), store.writing() as tx:
-            tx.reword(replace(memory, path="inbox/two"), [])
 
     def test_a_higher_version_replaces_the_one_before_it(self, store: Store) -> None:
         memory = put(store, some("User lives in Seattle"))

@@ -17,8 +17,7 @@ from time import perf_counter
 
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
-from scrubjay.engine.archive.archives import BATCH, Archives, check_count, spent_ms
-from scrubjay.engine.archive.packing import ArchivedText, pack
+from scrubjay.engine.archive.archives import BATCH, ArchivedText, Archives, check_count, pack, spent_ms
 from scrubjay.engine.cursors import pages
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle

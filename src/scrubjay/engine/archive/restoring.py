@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
-from scrubjay.engine.archive.archives import Archives, check_count, spent_ms
-from scrubjay.engine.archive.packing import ArchivedText
+from scrubjay.engine.archive.archives import ArchivedText, Archives, check_count, spent_ms
 from scrubjay.engine.holding import holding
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import embedding

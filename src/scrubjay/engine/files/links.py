@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 BATCH = 64
+RELATED = frozenset({LinkKind.RELATED})
 MOST_WAITING = 10_000  # links, in one folder
 
 Keys = dict[str, list[str]]  # memory: the notes that its text links to
@@ -62,7 +63,7 @@ class NoteLinks:
         if self._before.unread:
             return  # the next look follows all
         ids = [file.memory for file in written]
-        related = self._records.history.links(ids, kinds=frozenset({LinkKind.RELATED}))
+        related = self._records.history.links(ids, kinds=RELATED)
         linking = {one for one, keys in self._find_linked(ids).items() if keys}
         linking |= {link.source for link in related if link.stands}
         changed = [one for one in ids if one in linking]
@@ -74,13 +75,14 @@ class NoteLinks:
 
     def _follow(self, changed: Sequence[str], files: Sequence[File]) -> None:
         notes, here = _by_key(files), {file.memory for file in files}
-        wanted = {one: keys for one, keys in self._before.waiting.items() if one in here} | self._find_linked(changed)
+        linked = self._find_linked(changed)
+        gone = {} if self._before.unread else self._find_released(linked, notes)
+        wanted = {one: keys for one, keys in self._before.waiting.items() if one in here} | linked
         for start in range(0, len(wanted), BATCH):
             with self._records.writing() as tx:
                 for one in list(wanted)[start : start + BATCH]:
-                    self._relate(tx, one, {notes[key] for key in wanted[one] if key in notes})
-        if not self._before.unread:
-            self._release(changed, notes)
+                    ends = {notes[key] for key in wanted[one] if key in notes}
+                    self._relate(tx, one, ends, gone.get(one, set()))
         missing = {one: [key for key in keys if key not in notes] for one, keys in wanted.items()}
         self._keep(Unfollowed(unread=False, waiting=_bound_keys(missing)))
 
@@ -91,43 +93,29 @@ class NoteLinks:
             for memory in self._records.get(ids[start : start + BATCH], access.EVERYTHING)
         }
 
-    def _relate(self, tx: Transaction, id: str, ends: set[str]) -> None:
-        if not ends:
+    def _find_released(self, linked: Keys, notes: dict[str, str]) -> dict[str, set[str]]:
+        """Where the links of former texts led, and those of the texts now do not."""
+        released = {}
+        for one, keys in linked.items():
+            former = next((keys_in(version.memory) for version in self._records.history.versions(one)), keys)
+            released[one] = {notes[key] for key in former if key in notes} - {notes.get(key) for key in keys}
+        return released
+
+    def _relate(self, tx: Transaction, id: str, ends: set[str], gone: set[str]) -> None:
+        """Relate a memory to these others, and take relations to those back that stood in its text."""
+        file = tx.files.of(id)
+        if file is None or not (ends or gone):
             return
-        links = tx.history.links([id], kinds=frozenset({LinkKind.RELATED}))
-        known = {link.target for link in links if link.source == id and link.stands}
-        new = sorted(ends - known - {id})
+        links = [link for link in tx.history.links([id], kinds=RELATED) if link.source == id and link.stands]
+        for link in links:
+            if link.target in gone and link.given:
+                tx.history.relate(replace(link, state="released", **tx.clock.stamp(self._engine.now())))
+        new = sorted(ends - {link.target for link in links} - {id})
         found = {memory.id: memory for memory in tx.get([id, *new], access.EVERYTHING)} if new else {}
-        file = tx.files.of(id)
-        if id not in found or file is None:
-            return
         for target in new:
-            if target in found:
+            if id in found and target in found:
                 self._engine.ledger.link(tx, LinkKind.RELATED, found[id], found[target])
-        self._settle(tx, file)
-
-    def _release(self, ids: Sequence[str], notes: dict[str, str]) -> None:
-        """Take relations back that stood in a text and no longer do."""
-        for memory in self._records.get(ids, access.EVERYTHING):
-            former = next((version.memory for version in self._records.history.versions(memory.id)), memory)
-            before, now = ({notes.get(key) for key in keys_in(one)} for one in (former, memory))
-            if before - now:
-                with self._records.writing() as tx:
-                    self._release_some(tx, memory.id, before - now)
-
-    def _release_some(self, tx: Transaction, id: str, ends: set[str | None]) -> None:
-        file = tx.files.of(id)
-        if file is None:
-            return
-        for link in tx.history.links([id], kinds=frozenset({LinkKind.RELATED})):
-            if link.source == id and link.target in ends and link.given and link.stands:
-                stamp = tx.clock.stamp(self._engine.now())
-                tx.history.relate(replace(link, state="released", **stamp))
-        self._settle(tx, file)
-
-    def _settle(self, tx: Transaction, file: File) -> None:
-        """A relation that is in a text need not be written to its file too: reading changes no file."""
-        if not self._writing and not file.waiting and file.hash is not None:
+        if not self._writing and not file.waiting and file.hash is not None:  # it is in the text: no file is written
             tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp=file.stamp, version=file.version)
 
     def _find_unfollowed(self) -> Unfollowed:

@@ -49,7 +49,7 @@ from scrubjay.values.store import Space
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
-    from scrubjay.folders.watch import Watcher
+    from scrubjay.folders.folder import Watcher
     from scrubjay.stores.promises.memories import Transaction
 
 log = logging.getLogger(__name__)
@@ -419,7 +419,7 @@ class Folders:
 
     def watch(self) -> None:
         """Look at folders as soon as something happens in them, until the engine is closed."""
-        from scrubjay.folders.watch import Watcher
+        from scrubjay.folders.folder import Watcher
 
         if self._registry is not None and self._shelves.watcher is None:
             self._shelves.watcher = Watcher(self._places, self._note_change)

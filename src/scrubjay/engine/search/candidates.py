@@ -122,7 +122,7 @@ def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> Fou
 def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[ModelScores]]:
     """The question's vector, or none and why, and what further models make of it; what takes long is done before
     anything is read."""
-    engine.notice_edits()
+    engine.look_at_folders(owing=False)
     if query.words_only:
         return None, None, ()
     vector, degraded = embed_query(engine, query.joined)

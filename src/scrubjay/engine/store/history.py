@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.holding import locked_error
@@ -20,6 +20,7 @@ from scrubjay.values.callers import Caller, Provenance, Role
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     AT_HAND,
+    Forgotten,
     FormerPhrases,
     Kind,
     Link,
@@ -94,6 +95,14 @@ class Ledger:
         ends = sorted({end for link in links for end in (link.source, link.target)})
         seen = {memory.id for memory in reads.get(ends, access.audience_anywhere(self.caller))} if ends else set()
         return [link for link in links if {link.source, link.target} <= seen]
+
+    def count_links(self, reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
+        """How many links that stand each memory has, to what the caller may see."""
+        counts = dict.fromkeys((memory.id for memory in memories), 0)
+        for link in self.links_seen(reads, list(counts)):
+            for end in {link.source, link.target} & counts.keys() if link.stands else ():
+                counts[end] += 1
+        return counts
 
     def versions_seen(self, reads: Reads, versions: Sequence[Version]) -> list[Version]:
         """The former states that the caller might see as they were, without the names of memories that it may not."""
@@ -410,3 +419,11 @@ def _pointing_at(memory: Memory, known: set[str]) -> Memory:
     older = memory.supersedes if memory.supersedes in known else None
     newer = memory.superseded_by if memory.superseded_by in known else None
     return replace(memory, supersedes=older, superseded_by=newer)
+
+
+def without_erased_text(result: Any) -> Any:
+    """What may be kept of a result: not a word of a memory that was erased for good."""
+    if not isinstance(result, Forgotten) or not result.hard:
+        return result
+    bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=(), also=())
+    return replace(result, memory=replace(bare, metadata={}, detail={}))

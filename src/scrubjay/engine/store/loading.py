@@ -72,7 +72,7 @@ def store_each(engine: Engine, items: Sequence[NewMemory], personal: Container[i
     ]
     admitted = [intake.admit(one, new) for one, new in zip(engines, items, strict=True)]
     if engine.parts.quota:
-        fresh = [memory for one, memory in zip(engines, admitted, strict=True) if not one.was_done()]
+        fresh = [memory for one, memory in zip(engines, admitted, strict=True) if not one.earlier_result(Stored)]
         intake.check_quota(engine, engine.records, *fresh)
     return [one.store(new) for one, new in zip(engines, items, strict=True)]
 

@@ -13,8 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
-from scrubjay.engine.archive.archives import is_away, with_text
-from scrubjay.engine.archive.packing import ArchivedText, pack, read_archive
+from scrubjay.engine.archive.archives import ArchivedText, is_away, pack, read_archive, with_text
 from scrubjay.engine.holding import locked_error
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.lifecycle.supersession import PLAIN, SUPERSEDES
@@ -324,15 +323,18 @@ class StorePeer(Peer):
         )
         if state.memory.kind is Kind.MEMORY and vectors and memory.status is Status.ACTIVE and not state.erased:
             tx.upkeep.await_judgement(memory.id)  # what comes without vectors waits for both
-        if not state.erased and (number := names.number_of(memory)) is not None:
-            tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
-            tx.history.move_alias(
-                names.alias_of(memory) or memory.id, memory.id
-            )  # the one with this number and this path
+        if not state.erased:
+            self._keep_number(tx, memory)
         if current is not None and memory.access_count > current.memory.access_count:
             tx.set_access_count(memory.id, memory.access_count)
         changed = () if current is None else differing(current.memory, memory)
         self._record(tx, memory, "synced", changed)
+
+    def _keep_number(self, tx: Transaction, memory: Memory) -> None:
+        """Let the name of a checkpoint lead to the one with this number and this path."""
+        if (number := names.number_of(memory)) is not None:
+            tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
+            tx.history.move_alias(names.alias_of(memory) or memory.id, memory.id)
 
     def _record(self, tx: Transaction, memory: Memory, action: str, names: tuple[str, ...] = ()) -> None:
         """Tell the feed, so that the next store hears of it from here."""

@@ -7,7 +7,7 @@
 
 Taking is idempotent and may be repeated, cut off after, or come late: a parcel that brings nothing new changes nothing.
 `local.StorePeer` is a store that this process opened: the memory's own, another file, or a database.
-`remote.peer.RemotePeer` is another scrubjay, which hears the same questions in `host.py`.
+`remote.peer.RemotePeer` is another scrubjay, which hears the same questions as a `syncing.Host`.
 """
 
 from __future__ import annotations

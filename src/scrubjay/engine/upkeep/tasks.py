@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.upkeep import reembedding
-from scrubjay.errors import Conflict, InvalidInput
+from scrubjay.engine.store.backlog import GIVE_UP, LEASE, LEASE_SECONDS
+from scrubjay.engine.store.embedding import HARMLESS
+from scrubjay.errors import Conflict, EmbeddingError, InvalidInput, Locked, ModelMissing
 from scrubjay.machine.paths import full_path
-from scrubjay.stores.promises.memories import Checkup
+from scrubjay.stores.promises.memories import OWN_MODEL, Checkup, Pending
+from scrubjay.values.frozen import dataclass
+from scrubjay.values.memory import random_suffix
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.engine.jobs import Handle
     from scrubjay.values.store import Job
-
 
 REBUILT = ("words", "vectors and hints", "vectors for other languages", "vector index")
 WAITING = "waiting"  # what a rebuild says instead while another process makes vectors
@@ -35,12 +38,12 @@ class Upkeep:
         """
         return self._engine.records.backup(path, progress=progress)
 
-    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> reembedding.Reembedded:
+    def reembed(self, *, progress: Callable[[int, int], None] | None = None) -> Reembedded:
         """Let this engine's model take over: every vector is rebuilt. Resumes where it was interrupted.
 
         :raises Locked: if another process is embedding
         """
-        return reembedding.Reembedding(self._engine).run(progress)
+        return Reembedding(self._engine).run(progress)
 
     def check(self, *, deep: bool = False) -> Checkup:
         """Look for damage; writes nothing."""
@@ -115,3 +118,151 @@ def run_rebuild(engine: Engine, _arguments: Mapping[str, Any], _handle: Handle) 
 
 def reporting(handle: Handle, note: str) -> Callable[[int, int], None]:
     return lambda done, total: handle.progress(done, total, note)
+
+
+BECOMING = "becoming "
+CLEARED = "reembedding_cleared"  # vectors up to this memory are gone
+AT_ONCE = 500  # memories whose vectors are thrown away in one transaction
+BATCH = 64  # memories embedded together
+PATIENCE_SECONDS = 2 * LEASE_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reembedded:
+    model: str
+    memories: int  # that were given new vectors
+    failed: int  # that could not be embedded; `doctor` counts them
+    further: int | None = 0  # that were given vectors of further models; None: one of them is not here
+
+
+class Reembedding:
+    """Another model takes over: every vector is dropped and rebuilt.
+
+        model: old ──begin──> model: "becoming <new>" ──clear, embed──> model: new
+
+    While the store is becoming another model's, its `model` belongs to no process: every process searches by words and
+    lets new memories wait, so vectors of two models never meet. Each step is a short transaction; killed at any moment,
+    the next call goes on. Memories may be stored, changed and erased meanwhile.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._records = engine.records
+        self._embedding = engine.parts.embedding
+        self._indexer = engine.parts.indexer
+        self._backlog = engine.parts.backlog
+        self._holder = random_suffix()
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Reembedded:
+        """Continue until all vectors are this model's. `progress` is called with what is done and with the total.
+
+        :raises ModelMissing: if there is no model to take over
+        :raises EmbeddingError: if the model does not answer any more; the next call goes on
+        :raises Locked: if another process is embedding
+        """
+        model = self._embedding.fingerprint
+        if model is None:
+            raise ModelMissing("No embedding model is configured.", hint="Choose one: SCRUBJAY_EMBEDDER.")
+        self._embedding.at_leisure([HARMLESS])  # before anything is thrown away
+        if self._records.history.fact(OWN_MODEL) == model:
+            done, failed = self._replace_unusable(progress)
+            return Reembedded(model=model, memories=done, failed=failed, further=self._backlog.finish_further(progress))
+        self._wait_for_hold()
+        try:
+            self._begin(model)
+            while self._clear_some():
+                self._hold()
+            done, failed = self._embed_all(progress)
+            with self._records.writing() as tx:
+                tx.history.set_fact(OWN_MODEL, model)
+        finally:
+            self._records.upkeep.release(LEASE, holder=self._holder)
+        further = self._backlog.finish_further(progress)
+        self._indexer.finish()
+        return Reembedded(model=model, memories=done, failed=failed, further=further)
+
+    def _replace_unusable(self, progress: Callable[[int, int], None] | None) -> tuple[int, int]:
+        """Vectors that are not made of numbers; the others are this model's already."""
+        with self._records.writing() as tx:
+            if not tx.drop_unusable_vectors():
+                return 0, 0
+        self._wait_for_hold()
+        try:
+            return self._embed_all(progress)
+        finally:
+            self._records.upkeep.release(LEASE, holder=self._holder)
+
+    def _wait_for_hold(self) -> None:
+        """One that was killed has left its lease behind; that ends by itself."""
+        deadline = monotonic() + PATIENCE_SECONDS
+        while not self._records.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+            if monotonic() > deadline:
+                self._hold()
+            sleep(0.2)
+
+    def _hold(self) -> None:
+        if not self._records.upkeep.lease(LEASE, holder=self._holder, seconds=LEASE_SECONDS):
+            raise Locked("Another process is embedding.", hint="Try again in a moment.")
+
+    def _begin(self, model: str) -> None:
+        """Take the store away from its old model; a third one that was about to take over starts over."""
+        with self._records.writing() as tx:
+            if tx.history.fact(OWN_MODEL) != BECOMING + model:
+                tx.history.set_fact(OWN_MODEL, BECOMING + model)
+                tx.history.set_fact(CLEARED, "0")
+
+    def _clear_some(self) -> bool:
+        with self._records.writing() as tx:
+            last = tx.drop_vectors(after=int(tx.history.fact(CLEARED) or 0), limit=AT_ONCE)
+            if last is not None:
+                tx.history.set_fact(CLEARED, str(last))
+            return last is not None
+
+    def _embed_all(self, progress: Callable[[int, int], None] | None) -> tuple[int, int]:
+        done = failed = 0
+        total = self._records.check().pending
+        while batch := [one for one in self._records.upkeep.pending(limit=BATCH) if one.attempts < GIVE_UP]:
+            self._hold()
+            try:
+                self._embed(batch)
+                done += len(batch)
+            except ModelMissing:
+                raise
+            except EmbeddingError:  # one of them is to blame: each by itself
+                for one in batch:
+                    failed += not self._embed_alone(one)
+                done += len(batch)
+            if progress:
+                progress(min(done, total), total)
+        return done - failed, len(self._records.upkeep.pending(limit=1_000))
+
+    def _embed_alone(self, one: Pending) -> bool:
+        try:
+            self._embed([one])
+        except ModelMissing:
+            raise
+        except EmbeddingError as error:
+            if not self._embedding.answers():
+                raise EmbeddingError(
+                    error.message, hint="Run it again when the model is available: it resumes."
+                ) from error
+            with self._records.writing() as tx:
+                tx.upkeep.put_off(one.memory.id, failed=True)
+            return False
+        return True
+
+    def _embed(self, batch: Sequence[Pending]) -> None:
+        """All missing parts of these memories, written together; those changed meanwhile wait again."""
+        split = [self._embedding.parts_of(one.memory) for one in batch]
+        missing = [parts[one.next_part :] for one, parts in zip(batch, split, strict=True)]
+        vectors = iter(self._embedding.at_leisure([part for parts in missing for part in parts]))
+        made = [[next(vectors) for _ in parts] for parts in missing]
+        with self._records.writing() as tx:
+            for one, parts, own in zip(batch, split, made, strict=True):
+                tx.add_vectors(
+                    one.memory.id,
+                    version=one.memory.version,
+                    first_part=one.next_part,
+                    vectors=own,
+                    parts=len(parts),
+                    also=one.memory.also,
+                )

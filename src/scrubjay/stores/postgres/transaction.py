@@ -33,7 +33,6 @@ from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
     as_json,
-    rename,
     snapshot_of,
     without_asides,
 )
@@ -42,7 +41,7 @@ from scrubjay.stores.tables.tally import Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, Archive, FormerPhrases, Memory, State, Version, random_suffix
+from scrubjay.values.memory import Archive, FormerPhrases, Memory, State, Version, random_suffix
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
@@ -282,25 +281,6 @@ class PostgresTransaction(PostgresReads, Transaction):
     def rebuild(self, progress: Callable[[int, int], None] | None) -> None:
         """What follows from memories, made again from them."""
         postgres_checkup.rebuild(self, progress)
-
-    def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
-        known = find(self._con, memory.id)
-        if known is None or known.state == State.PURGED:
-            return
-        was, (space, seq) = known.memory, (known.space, known.seq)
-        after = rename(was, memory)
-        if after.path != was.path and was.state in AT_HAND and after.path in self.files.taken_paths(after):
-            raise Conflict(f"The path {after.path!r} is taken.", hint="Choose another path.", path=after.path)
-        columns = {"path": after.path, "title": after.title, "auto_tags": as_json(after.auto_tags)}
-        self._update(space, seq, columns)
-        if known.packed_bytes is None and found_by(was) != found_by(after):
-            self._remove_words(space, seq)
-            self.write_words(space, seq, passages_of(after))
-        if was.auto_tags != after.auto_tags:
-            self._write_tags(seq, after)
-        self.history.restate(memory.id, former)
-        state, moved = known.state, after.path != was.path
-        await_file(self._con, was.id, space=space, version=was.version, state=state, moved=moved)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
         known = find(self._con, id)

@@ -439,14 +439,6 @@ class Transaction(Reads):
         """
 
     @abstractmethod
-    def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
-        """Let a memory have this path, title and these found tags, as if it always had; likewise these former states,
-        told by their versions. Changes neither version nor stamp. Of archived memories only what the row has changes.
-
-        :raises Conflict: if the path is taken by another active memory of the same space
-        """
-
-    @abstractmethod
     def drop_vectors(self, *, after: int = 0, limit: int | None = None) -> int | None:
         """Forget the vectors of memories behind an arrival number and let these wait for new ones, at most `limit`.
 

@@ -29,7 +29,6 @@ from scrubjay.stores.tables.rows import (
     as_json,
     check_next,
     memory_of,
-    rename,
     snapshot_of,
     without_asides,
 )
@@ -273,25 +272,6 @@ class SqliteTransaction(SqliteReads, Transaction):
         self, replica: Replica, *, fingerprint: bytes | None, vectors: Sequence[Vector] | None, change: Change
     ) -> None:
         replication.replicate(self, replica, fingerprint=fingerprint, vectors=vectors, change=change)
-
-    def reword(self, memory: Memory, former: Sequence[Memory]) -> None:
-        stored = self._stored(memory.id)
-        if stored is None or self._purged(stored[0]):
-            return
-        seq, known = stored[0], memory_of(stored)
-        space = space_number(self._con, known.space)
-        assert space is not None
-        away = self._is_put_away(seq)
-        after = rename(known, memory)
-        self._check_path(after, space)
-        columns = {"path": after.path, "title": after.title, "auto_tags": as_json(after.auto_tags)}
-        # The version as it is, so that its file, if it has one, is written again (0004).
-        self._update(seq, columns | {"change": self._changed(), "version": known.version})
-        if not away and found_by(known) != found_by(after):
-            self._write_words(seq, after, space)
-        if known.auto_tags != after.auto_tags:
-            self._write_tags(seq, after)
-        self.history.restate(memory.id, former)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
         # The version as it is, so that its file, if it has one, is written again (0004).

@@ -396,16 +396,6 @@ class HistoryChanges(History):
             ],
         )
 
-    def restate(self, id: str, former: Sequence[Memory]) -> None:
-        """Replace the former states of a memory that have these versions, as if they had always said this."""
-        self._sql.many(
-            f"""
-            UPDATE versions SET snapshot = :snapshot
-            WHERE {self._sql.hanging.told("versions")} AND version = :version
-            """,
-            [{"memory": id, "snapshot": snapshot_of_memory(one), "version": one.version} for one in former],
-        )
-
     def alias(self, alias: str, id: str) -> None:
         """Let a memory be found by another id as well.
 

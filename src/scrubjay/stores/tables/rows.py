@@ -218,12 +218,6 @@ def check_next(memory: Memory, version: int, *, purged: bool, same: bool = False
         )
 
 
-def rename(known: Memory, memory: Memory) -> Memory:
-    """With another's path, title and found tags; of an archived memory only with what its row has."""
-    path, title = memory.path if known.path else "", memory.title if known.title else ""
-    return replace(known, path=path, title=title, auto_tags=memory.auto_tags)
-
-
 SKETCHED = ("id", "content", "detail", "category", "created_at", "seq", "superseded_by")
 
 

@@ -148,42 +148,6 @@ class Upkeep:
         )
         return [memory for (memory,) in rows]
 
-    def to_mend(self, *, after: int = 0, limit: int) -> list[tuple[int, str]]:
-        """Memories with a former state of another access level or in another space, or whose former states were put
-        away; and those that supersede or are superseded: their arrival numbers and ids, in order of arrival, behind a
-        number.
-
-        For the store's own repairs: whoever they belong to, in every space; tombstones are left out.
-        """
-        hanging, snapshot = self._sql.hanging, self._sql.json.format("versions.snapshot")
-        rows = self._sql.all(
-            f"""
-            SELECT memories.seq, memories.id
-            FROM memories
-            WHERE memories.seq > :after
-            AND memories.state < 4
-            AND (
-                memories.supersedes IS NOT NULL
-                OR memories.superseded_by IS NOT NULL
-                OR EXISTS (SELECT 1 FROM archives WHERE {hanging.meets("archives", "memories")})
-                OR EXISTS (
-                    SELECT 1
-                    FROM versions
-                    WHERE {hanging.meets("versions", "memories")}
-                    AND (
-                        {snapshot} ->> 'access_level' <> memories.access_level
-                        OR {snapshot} ->> 'space' <> {self._sql.space_name.format("memories.space")}
-                    )
-                )
-            )
-            ORDER BY memories.seq
-            LIMIT :limit
-            """,
-            after=after,
-            limit=limit,
-        )
-        return [(seq, memory) for seq, memory in rows]
-
 
 class UpkeepChanges(Upkeep):
     """What a transaction can read and change."""
