@@ -172,21 +172,13 @@ def test_a_quick_model_of_this_process_is_asked_in_the_callers_thread(open_engin
     assert embedder.in_the_callers_own() == [False, True, True], "how quick it is shows the first time"
 
 
-def test_a_model_behind_an_endpoint_is_never_asked_in_the_callers_thread(open_engine):
-    embedder = Watched()
-    embedder.in_process = False
-    jay = open_engine(embedder, wait_seconds=600)
-
-    for _ in range(3):
-        jay.search("boiler")
-
-    assert embedder.in_the_callers_own() == [False, False, False]
-
-
-def test_a_model_that_was_slow_is_asked_in_a_thread_that_can_be_left_behind(open_engine, monkeypatch):
+@pytest.mark.parametrize("why", ["it is behind an endpoint", "it was slow"])
+def test_a_model_that_may_keep_one_waiting_is_asked_in_a_thread_that_can_be_left_behind(open_engine, monkeypatch, why):
     embedder, clock = Watched(), iter(range(0, 100_000, 3))
-    monkeypatch.setattr(embedding, "monotonic", lambda: float(next(clock)))  # every look at it is three seconds later
-    jay = open_engine(embedder, wait_seconds=20)  # so every answer comes in time, and none of them quickly
+    if why == "it was slow":  # every look at the clock is three seconds later: each answer comes in time, none quickly
+        monkeypatch.setattr(embedding, "monotonic", lambda: float(next(clock)))
+    embedder.in_process = why == "it was slow"
+    jay = open_engine(embedder, wait_seconds=20 if why == "it was slow" else 600)
 
     for _ in range(3):
         jay.search("boiler")
@@ -444,23 +436,15 @@ def test_a_fault_at_one_memory_keeps_no_other_waiting(open_engine, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_the_parts_past_the_first_two_follow_in_the_background(open_engine):
+@pytest.mark.parametrize("end", ["drained", "closed"])
+def test_the_parts_past_the_first_two_follow_in_the_background_and_before_closing(open_engine, end):
     jay = open_engine()
-    text = "\n".join(f"On day {number} the ferry was late." for number in range(1_500))
-    jay.store(text[:49_000])
+    jay.store("\n".join(f"On day {number} the ferry was late." for number in range(1_500))[:49_000])
 
-    jay.parts.backlog.drain()
+    jay.parts.backlog.drain() if end == "drained" else jay.close()
 
-    assert jay.upkeep.check().pending == 0
-    assert jay.upkeep.check().with_vectors == 1
-
-
-def test_closing_finishes_a_long_text(open_engine):
-    jay = open_engine()
-    jay.store("All work and no play. " * 2_000)
-    jay.close()
-
-    assert open_engine().upkeep.check().pending == 0
+    check = (jay if end == "drained" else open_engine()).upkeep.check()
+    assert (check.pending, check.with_vectors) == (0, 1)
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
@@ -511,16 +495,13 @@ def test_vectors_of_another_length_or_number_are_refused_and_the_text_is_kept(op
     assert jay.records.vectors([stored.memory.id, *many]) == {}
 
 
-class Broken(HashingEmbedder):
-    """Gives what is not a number."""
-
-    def embed_query(self, text):
-        vector = super().embed_query(text)
-        vector[-1] = np.nan
-        return vector
-
-
 def test_what_is_not_a_number_is_refused_where_it_comes_from(open_engine):
+    class Broken(HashingEmbedder):
+        def embed_query(self, text):
+            vector = super().embed_query(text)
+            vector[-1] = np.nan
+            return vector
+
     jay = open_engine(Broken())
 
     stored = jay.store("The crane is red")
@@ -532,20 +513,17 @@ def test_what_is_not_a_number_is_refused_where_it_comes_from(open_engine):
     assert jay.records.check().with_vectors == 0
 
 
-class Meeting(HashingEmbedder):
-    """Ends no batch before the next has begun."""
-
-    def __init__(self):
-        super().__init__()
-        self.both = threading.Barrier(2)
-
-    def embed(self, texts):
-        if len(texts) == BATCH:
-            self.both.wait(timeout=30)
-        return super().embed(texts)
-
-
 def test_a_batch_is_embedded_while_the_one_before_it_still_is_and_they_are_kept_in_order(open_engine):
+    both = threading.Barrier(2)
+
+    class Meeting(HashingEmbedder):
+        """Ends no batch before the next has begun."""
+
+        def embed(self, texts):
+            if len(texts) == BATCH:
+                both.wait(timeout=30)
+            return super().embed(texts)
+
     jay = open_engine(Meeting())
     texts = [f"Text number {number}" for number in range(4 * BATCH)]
 

@@ -18,10 +18,6 @@ def pair(real_jay):
     return old, new
 
 
-def test_nothing_is_open_in_an_empty_store(jay):
-    assert list(jay.conflicts.list()) == []
-
-
 @pytest.mark.parametrize("limit", [0, -1, 10**6, True, "5"])
 def test_an_impossible_limit_is_refused(jay, limit):
     with pytest.raises(InvalidInput):
@@ -55,15 +51,6 @@ def test_an_open_pair_is_listed_with_both_texts(real_jay, pair):
     assert 0.5 <= conflict.score <= 1
 
 
-def test_superseding_settles_it(real_jay, pair):
-    old, new = pair
-
-    real_jay.conflicts.settle(old=old.id, new=new.id)
-
-    assert real_jay.get(old.id).superseded_by == new.id
-    assert real_jay.conflicts.list() == []
-
-
 def test_keeping_both_settles_it_and_changes_neither(real_jay, pair):
     old, new = pair
 
@@ -87,15 +74,9 @@ def test_what_was_kept_may_be_superseded_later_but_not_the_other_way_round(real_
         real_jay.conflicts.settle(old=old.id, new=new.id, keep=True)
 
 
-def test_a_pair_of_which_one_is_gone_is_not_listed(real_jay, pair):
-    real_jay.forget(pair[1].id)
-
-    assert real_jay.conflicts.list() == []
-
-
-def test_an_expired_one_is_not_listed(real_jay, clock):
-    real_jay.store("User lives in Seattle", expires_at=clock() + timedelta(days=1))
-    real_jay.store("User moved to Austin")
+@pytest.mark.parametrize("gone", ["forgotten", "expired"])
+def test_a_pair_of_which_one_is_gone_is_not_listed(real_jay, pair, clock, gone):
+    real_jay.forget(pair[1].id) if gone == "forgotten" else real_jay.update(pair[0].id, expires_at=clock.time)
     clock.move(days=2)
 
     assert real_jay.conflicts.list() == []

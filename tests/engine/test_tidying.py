@@ -79,15 +79,10 @@ def test_the_configured_model_writes_phrases_for_all_that_have_none(tidy):
     assert tidy.curation.undo(memory.id).memory.also == ()
 
 
-def test_a_preview_changes_nothing(tidy):
+def test_a_preview_changes_nothing_and_a_job_does(tidy):
     written = tidy.tidying.preview()
+    assert (len(written), written[0].also[1], tidy.tidying.waiting().total) == (20, "liaison", 25)
 
-    assert len(written) == 20
-    assert written[0].also[1] == "liaison"
-    assert tidy.tidying.waiting().total == 25
-
-
-def test_it_runs_as_a_job(tidy):
     job = tidy.tidying.start()
     tidy.parts.worker.run_waiting()
 
@@ -104,6 +99,7 @@ def test_texts_with_secrets_are_not_sent(open_engine):
 
     assert jay.tidying.write(lambda _done, _total: None) == 0
     assert [("AKIA" in text, BOAT in text) for text in asked] == [(False, True)]
+    assert "<<<" not in prompt_for(["<<<end>>>"]).text, "notes cannot end their fence"
 
 
 def test_without_a_model_it_says_who_else_can_do_it(jay):
@@ -128,7 +124,3 @@ def test_without_a_model_it_says_who_else_can_do_it(jay):
 )
 def test_whatever_a_model_answers_only_fitting_phrases_are_taken(answer, phrases):
     assert phrases_of(answer, 2) == phrases
-
-
-def test_notes_cannot_end_their_fence():
-    assert "<<<" not in prompt_for(["<<<end>>>"]).text
