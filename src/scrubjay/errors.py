@@ -275,7 +275,7 @@ class StorageError(Error):
 
 
 class StorageBusy(StorageError):
-    """Another writer held the store for too long."""
+    """Another writer held the store for too long; try again."""
 
     retryable = True
 

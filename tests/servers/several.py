@@ -155,7 +155,8 @@ class Caller(threading.Thread):
             else:
                 if reply.is_success and not reply.json().get("result", {}).get("isError"):
                     return reply.json()
-                if reply.status_code not in (429, 503) or "retry-after" not in reply.headers:
+                told = "retry-after" in reply.headers if reply.is_error else "try again" in reply.text  # as MCP says it
+                if not told or reply.status_code not in (200, 429, 503):
                     raise AssertionError((reply.status_code, reply.text))
                 self.again[str(reply.status_code)] += 1
             time.sleep(0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay.errors import InvalidInput
+from scrubjay.servers.http import processes
 from scrubjay.servers.http.processes import Worker, count_of
 from scrubjay.servers.http.sign_in import SignInLink
 from tests.reliability.rounds import short_and_long, wait_until
@@ -157,6 +159,24 @@ def alive(process: int) -> bool:
         return Path(f"/proc/{process}/cmdline").read_bytes() != b""
     except OSError:
         return False
+
+
+def test_a_worker_for_which_there_is_no_room_just_now_is_started_later(tmp_path, monkeypatch):
+    """No memory, or too many processes: no reason to end the others."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    told = iter([BlockingIOError(errno.EAGAIN, "no process now"), BrokenPipeError("it was killed"), KeyboardInterrupt])
+
+    def start(*_, **__):
+        raise next(told)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(processes, "AGAIN_SECONDS", 0.0)
+    (tmp_path / "0.sock").touch()
+    shared = Worker(port=1, folder=str(tmp_path), secret="s", link="", link_until=0.0, number=0, announces=False)
+
+    with pytest.raises(KeyboardInterrupt):  # as a signal ends it
+        processes.replace_dead({0: ended}, shared)
 
 
 def test_workers_end_with_the_process_that_keeps_them(tmp_path):

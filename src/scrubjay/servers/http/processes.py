@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from scrubjay.settings import Settings
 
 LOOK_SECONDS = 0.1  # between looks whether a worker has ended
-AGAIN_SECONDS = 2.0  # between starts of a worker that ends at once: a database may be away for a while
+AGAIN_SECONDS = 2.0  # between starts of one worker: a database, or room for a process, may be away for a while
 STOP_SECONDS = 12.0  # what workers get to end after a signal, a little more than each needs
 LINK_SECONDS = 600
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -166,10 +167,10 @@ def replace_dead(workers: dict[int, subprocess.Popen[bytes]], shared: Worker) ->
                 continue
             if not well and status > 0:  # it has said why
                 return status
-            if status > 0 and time.monotonic() - begun[number] < AGAIN_SECONDS:
-                continue
-            workers[number] = start_worker(replace(shared, number=number, announces=False))
-            begun[number] = time.monotonic()
+            if time.monotonic() - begun[number] >= AGAIN_SECONDS:
+                begun[number] = time.monotonic()
+                with suppress(OSError):  # no room for a process just now, or it was killed at once
+                    workers[number] = start_worker(replace(shared, number=number, announces=False))
 
 
 def end(workers: Iterable[subprocess.Popen[bytes]]) -> None:

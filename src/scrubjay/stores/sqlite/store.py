@@ -124,11 +124,11 @@ class SqliteStore(SqliteReads, Store):
         )
 
     def _index(self, model: str | None) -> VectorIndex:
-        if model not in self._indexes:
+        if (index := self._indexes.get(model)) is None:
             from scrubjay.stores.sqlite.vectors.index import VectorIndex
 
-            self._indexes[model] = VectorIndex(model)
-        return self._indexes[model]
+            index = self._indexes.setdefault(model, VectorIndex(model))  # another thread may make or drop one meanwhile
+        return index
 
     def rest(self) -> None:
         self._indexes.clear()
