@@ -39,20 +39,38 @@ def test_a_home_without_a_store_is_no_problem_and_none_is_made(call, home):
     assert not home.exists()
 
 
-def test_a_link_that_leads_nowhere_is_a_problem(call, home):
+def make_broken_config(home):
+    (home / "config.toml").write_text("space = ")
+
+
+def make_file_of_home(home):
+    home.rmdir()
+    home.write_text("not a folder")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "env", "check", "do"),
+    [
+        (lambda home: (home / "memories.db").symlink_to(home / "gone.db"), {}, "store", "Fix or remove the link."),
+        (lambda home: (home / "memories.db").mkdir(), {}, "store", "Name a file in it."),
+        (lambda _: None, {"SCRUBJAY_STORE": "carrier://pigeon"}, "store", ""),
+        (make_broken_config, {}, "settings", ""),
+        (make_file_of_home, {}, "home", ""),
+        (lambda _: None, {"SCRUBJAY_EMBEDDER": "word2vec"}, "model", ""),
+        (lambda _: None, {"SCRUBJAY_EMBEDDER": "folder:/missing"}, "model", ""),
+    ],
+    ids=["a link that leads nowhere", "what never was a store", "an unknown address", "a broken config",
+         "a home that is a file", "an unknown model", "a missing folder of a model"],
+)  # fmt: skip
+def test_what_is_wrong_with_the_surroundings_is_a_problem_with_what_to_do(call, home, spoil, env, check, do):
     home.mkdir(mode=0o700)
-    (home / "memories.db").symlink_to(home / "gone.db")
+    spoil(home)
 
-    done = call("doctor", "--json")
+    done = call("doctor", "--json", env=env)
 
-    assert done.code == 1
-    assert findings(done)["store"]["do"] == "Fix or remove the link."
-
-
-def test_what_never_was_a_store_is_not_to_be_salvaged(call, home):
-    (home / "memories.db").mkdir(mode=0o700, parents=True)
-
-    assert findings(call("doctor", "--json"))["store"]["do"] == "Name a file in it."
+    assert (done.code, states(done)[check]) == (1, "problem")
+    assert findings(done)[check]["do"]
+    assert do in findings(done)[check]["do"]
 
 
 def test_a_healthy_store_is_well(call, stored, home):
@@ -77,23 +95,17 @@ def test_without_a_warning_all_is_well(call, real_model):
     assert done.err.splitlines()[-1] == "No problems found."
 
 
-def test_what_is_ok_needs_nothing_done(call, stored):
+def test_a_warning_alone_is_no_failure_is_named_last_and_what_is_ok_needs_nothing_done(call, stored):
     stored("User likes tea")
 
-    findings = call("doctor", "--json").json["findings"]
-
-    assert {one["state"] for one in findings if one["do"]} <= {"note", "warning"}
-    assert {one["state"] for one in findings if not one["do"]} == {"ok"}
-    assert states(call("doctor", "--json"))["hashes"] == "note"
-
-
-def test_a_warning_alone_is_no_failure_and_is_named_last(call, stored):
-    stored("User likes tea")
-
-    done = call("doctor")
+    done, found = call("doctor"), call("doctor", "--json").json["findings"]
 
     assert done.code == 0
     assert done.err.splitlines()[-1] == "Works, with warnings about: model."
+    assert {one["state"] for one in found if one["do"]} <= {"note", "warning"}
+    assert {one["state"] for one in found if not one["do"]} == {"ok"}
+    assert states(call("doctor", "--json"))["hashes"] == "note"
+    assert states(call("doctor", "--json", env={"SCRUBJAY_EMBEDDER": "none"}))["model"] == "warning"
 
 
 @pytest.mark.parametrize(
@@ -340,33 +352,6 @@ def test_a_model_that_is_here_is_not_to_be_pulled(call, real_model, tmp_path):
     assert states(after)["vectors"] == states(after)["other languages"] == "ok"
 
 
-@pytest.mark.parametrize("embedder", ["none", "word2vec", "folder:/missing"])
-def test_a_model_that_cannot_be_used_is_told(call, embedder):
-    done = call("doctor", "--json", env={"SCRUBJAY_EMBEDDER": embedder})
-
-    assert states(done)["model"] == ("warning" if embedder == "none" else "problem")
-    assert findings(done)["model"]["do"]
-
-
-def test_a_broken_config_is_a_finding(call, home):
-    home.mkdir()
-    (home / "config.toml").write_text("space = ")
-
-    done = call("doctor", "--json")
-
-    assert done.code == 1
-    assert states(done) == {"settings": "problem"}
-
-
-def test_a_home_that_is_a_file_is_a_finding(call, home):
-    home.write_text("not a folder")
-
-    done = call("doctor", "--json")
-
-    assert done.code == 1
-    assert states(done)["home"] == "problem"
-
-
 @pytest.mark.skipif(os.name == "nt", reason="permissions are different there")
 def test_files_that_others_may_read_are_found_with_the_command_that_mends_it(call, stored, home):
     stored("User likes tea")
@@ -379,13 +364,6 @@ def test_files_that_others_may_read_are_found_with_the_command_that_mends_it(cal
     assert findings(done)["home"]["do"] == f"chmod 700 {home}"
     assert any("chmod 600" in one["do"] for one in done.json["findings"])
     assert stat.S_IMODE(home.stat().st_mode) == 0o755
-
-
-def test_a_store_address_that_is_not_understood_is_a_finding(call):
-    done = call("doctor", "--json", env={"SCRUBJAY_STORE": "carrier://pigeon"})
-
-    assert done.code == 1
-    assert states(done)["store"] == "problem"
 
 
 def test_an_archive_folder_that_is_away_is_a_problem_until_it_is_back_or_accepted(call, stored, home):

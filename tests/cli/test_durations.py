@@ -62,18 +62,17 @@ def test_a_length_counts_from_now_in_either_direction(text, length):
     assert ago(text, NOW) == NOW - length
 
 
-def test_a_date_is_its_first_moment_in_utc():
-    assert ahead("2026-12-01", NOW) == datetime(2026, 12, 1, tzinfo=UTC)
-
-
-def test_a_time_with_a_zone_is_that_moment():
-    assert ahead("2026-12-01T10:00:00+02:00", NOW) == datetime(2026, 12, 1, 8, tzinfo=UTC)
-
-
-def test_until_a_date_includes_the_whole_day():
-    assert ago("2026-11-14", NOW, end=True) == datetime(2026, 11, 14, 23, 59, 59, 999_000, tzinfo=UTC)
-    assert ago("2026-11-14T00:00:00Z", NOW, end=True) == datetime(2026, 11, 14, tzinfo=UTC)
-
-
-def test_since_a_date_begins_with_the_day():
-    assert ago("2026-11-14", NOW) == datetime(2026, 11, 14, tzinfo=UTC)
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (ahead("2026-12-01", NOW), datetime(2026, 12, 1, tzinfo=UTC)),
+        (ahead("2026-12-01T10:00:00+02:00", NOW), datetime(2026, 12, 1, 8, tzinfo=UTC)),
+        (ago("2026-11-14", NOW), datetime(2026, 11, 14, tzinfo=UTC)),
+        (ago("2026-11-14", NOW, end=True), datetime(2026, 11, 14, 23, 59, 59, 999_000, tzinfo=UTC)),
+        (ago("2026-11-14T00:00:00Z", NOW, end=True), datetime(2026, 11, 14, tzinfo=UTC)),
+    ],
+    ids=["a date is its first moment in UTC", "a time with a zone is that moment", "since a date begins with the day",
+         "until a date includes the whole day", "until a time is that moment"],
+)  # fmt: skip
+def test_a_date_or_time_is_a_moment(moment, expected):
+    assert moment == expected

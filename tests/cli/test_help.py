@@ -70,39 +70,28 @@ def test_the_list_of_commands_says_what_the_command_says_of_itself(name):
     assert command.name == name
 
 
-def test_no_command_says_what_to_do(call):
-    done = call()
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ([], "Remember:"),
+        (["serach", "tea"], "Did you mean 'search'?"),
+        (["search", "tea", "--limt", "3"], "--limit"),
+    ],
+    ids=["nothing", "a mistyped command", "a mistyped option"],
+)
+def test_what_cannot_be_understood_is_answered_with_what_was_probably_meant(call, typed, said):
+    done = call(*typed)
 
     assert done.code == 2
-    assert "Remember:" in done.out + done.err
-
-
-def test_a_mistyped_command_is_guessed(call):
-    done = call("serach", "tea")
-
-    assert done.code == 2
-    assert "Did you mean 'search'?" in done.err
-
-
-def test_a_mistyped_option_is_guessed(call):
-    done = call("search", "tea", "--limt", "3")
-
-    assert done.code == 2
-    assert "--limit" in done.err
+    assert said in done.out + done.err
 
 
 def test_what_other_programs_call_it_works_too(call):
+    assert call("--version").out.startswith("scrubjay 0.")
     assert call("version").out == call("--version").out
     assert call("help").out == call("--help").out
     assert call("help", "keys", "create").out == call("keys", "create", "--help").out
     assert "Unknown command 'nonsense'" in call("help", "nonsense").err
-
-
-def test_the_version_is_shown(call):
-    done = call("--version")
-
-    assert done.out.startswith("scrubjay 0.")
-    assert done.code == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

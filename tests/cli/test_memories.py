@@ -62,9 +62,10 @@ def test_every_option_of_store_is_kept(call):
         (b" tea ", " tea "),
         ("お茶 👩‍👩‍👧".encode(), "お茶 👩‍👩‍👧"),
         (b"a\0b\x1b[31m", "a\0b\x1b[31m"),
+        (f"{'é' * 49_999}!".encode(), f"{'é' * 49_999}!"),
     ],
 )
-def test_standard_input_is_kept_but_for_the_last_line_end(call, data, kept):
+def test_standard_input_is_kept_to_the_last_character_but_for_the_last_line_end(call, data, kept):
     id = call("store", "-", stdin=data).out.strip()
 
     assert call("show", id, "--json").json["memory"]["content"] == kept

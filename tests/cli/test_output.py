@@ -31,27 +31,17 @@ def test_text_that_does_no_harm_stays_as_it_is(text):
     assert safe(text) == text
 
 
-def test_control_characters_are_shown_as_escapes():
-    assert safe("a\x1b[31mb\nc\td\u202e") == "a\\x1b[31mb⏎c\\td\\u202e"
+def test_a_memory_is_one_line_in_a_pipe(call, stored):
+    stored("first\nsecond\r\n\nthird\tfourth")
 
-
-def test_line_ends_are_one_sign_on_one_line(call, stored):
-    stored("first\nsecond\r\n\nthird")
-
-    assert "\tfirst⏎second⏎⏎third\t" in call("search", "second").out
-    assert "first⏎second⏎⏎third" in call("list").out
-
-
-def test_lines_may_be_kept():
-    assert safe("a\n\tb\x1b", lines=True) == "a\n\tb\\x1b"
-
-
-def test_lines_of_a_pipe_are_one_per_memory(call, stored):
-    stored("first\nsecond\tthird")
-
+    assert "\tfirst⏎second⏎⏎third\\tfourth\t" in call("search", "second").out
     [line] = call("list").out.splitlines()
+    assert line.endswith("\tfirst⏎second⏎⏎third\\tfourth")
 
-    assert line.endswith("\tfirst⏎second\\tthird")
+
+def test_control_characters_are_shown_as_escapes_and_lines_may_be_kept():
+    assert safe("a\x1b[31mb\nc\td\u202e") == "a\\x1b[31mb⏎c\\td\\u202e"
+    assert safe("a\n\tb\x1b", lines=True) == "a\n\tb\\x1b"
 
 
 @pytest.mark.parametrize("command", ["list", "search", "show", "history"])
