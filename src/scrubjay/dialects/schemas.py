@@ -27,7 +27,19 @@ from inspect import Parameter, signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from scrubjay.dialects.base import PHRASES, TIME, WORDINGS, Body, Dialect, Route, Schema, Stream, array, object_schema
+from scrubjay.dialects.base import (
+    PHRASES,
+    TIME,
+    WORDINGS,
+    Body,
+    Dialect,
+    Reply,
+    Route,
+    Schema,
+    Stream,
+    array,
+    object_schema,
+)
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.store import intake
 from scrubjay.values.codec import build_value, plain
@@ -144,10 +156,10 @@ class Tools:
             hints = get_type_hints(run, include_extras=True)
             taken = {name: (hints[name], one.default) for name, one in list(signature(run).parameters.items())[1:]}
 
-            def call(engine: Engine, args: Body) -> Body | Stream:
+            def call(engine: Engine, args: Body) -> Body | Reply | Stream:
                 named = [(name, kind) for name, (kind, _) in taken.items() if name in args or whole(kind)]
                 result = run(engine, **{name: value(kind, name, args) for name, kind in named})
-                return result if isinstance(result, Stream) else self.reply(self._fields(gives, result))
+                return result if isinstance(result, Stream | Reply) else self.reply(self._fields(gives, result))
 
             call.__name__, call.__doc__ = run.__name__, run.__doc__
             said = gives if is_whole_reply(gives) else self.gives(gives, optional or {})

@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 from scrubjay.dialects.agent import addresses, replies
 from scrubjay.dialects.agent.prompts import PROMPTS
 from scrubjay.dialects.base import (
+    COUNT,
     NOTICES,
     PHRASES,
+    SOME,
     WORDINGS,
     Body,
     Dialect,
@@ -34,15 +36,13 @@ from scrubjay.dialects.base import (
     served_name,
     text,
 )
+from scrubjay.dialects.schemas import Tools
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
+from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, Error, InvalidInput, NotFound
-from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Kind, NewMemory, Relation, Status
+from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Kind, Memory, NewMemory, Relation, Status
 from scrubjay.values.search import Filter, Query
 from scrubjay.values.times import parse_time
-
-if TYPE_CHECKING:
-    from scrubjay.engine.engine import Engine
-    from scrubjay.values.memory import Memory
 
 INSTRUCTIONS = """\
 This is your long-term memory. It outlives this conversation, and the user's other agents share it.
@@ -127,7 +127,6 @@ scrubjay = Dialect(
 
 FAILED = record({"error": record({"code": text(), "message": text()}, optional={"hint": text()})})
 STRINGS = array(text())
-COUNT = integer(minimum=0)
 MEMORY = record(
     {
         "id": text(),
@@ -156,7 +155,7 @@ MEMORY = record(
 PAIRS = array(record({"old": MEMORY, "new": MEMORY, "likely": flag()}))
 ROOM: Schema = {"tokens": COUNT, "budget": COUNT, "left_out": COUNT}
 DEGRADED = text("Why only words were used, for all or many memories, if so")
-ID = text(minLength=1)
+Id = Annotated[str, SOME]
 TAGS = array(text(), maxItems=20)
 TIME = text("A date or time, as 2026-11-15 or 2026-11-15T10:00Z", minLength=1)
 KIND = text(enum=KINDS)
@@ -166,9 +165,11 @@ def budget_schema(default: int, least: int = 250) -> Schema:
     return integer("Most tokens of the reply", minimum=least, maximum=MOST, default=default)
 
 
-def gives(properties: Schema, *, optional: Schema | None = None) -> Schema:
+def gives(properties: Schema, optional: Schema) -> Schema:
     return either(record(properties, optional=optional), FAILED)
 
+
+tools = Tools(scrubjay, gives)
 
 # --- remembering -----------------------------------------------------------------------------------------------------
 
@@ -190,37 +191,33 @@ FACT = record(
 PLAIN_FACT = {**FACT, **CONTENT, "type": ["object", "string"]}  # models send bare sentences, too
 
 
-def facts_schema(fact: Schema) -> Schema:
-    return record({"facts": array(fact, minItems=1, maxItems=MOST_FACTS)})
+FACTS = array(FACT, minItems=1, maxItems=MOST_FACTS)
 
 
-@scrubjay.writes(
+@tools.writes(
     "Remember facts, decisions, checkpoints",
     may_ask=True,
-    takes=facts_schema(FACT),
-    accepts=facts_schema(PLAIN_FACT),
-    gives=gives(
-        {
-            "remembered": array(
-                record(
-                    {
-                        "memory": MEMORY,
-                        "may_outdate": array(
-                            record({"memory": MEMORY, "likely": text(enum=["replaces", "unsure", "same"])})
-                        ),
-                    }
-                )
-            ),
-        },
-        optional={"degraded": DEGRADED, "notices": NOTICES},
-    ),
+    accepts={"facts": {**FACTS, "items": PLAIN_FACT}},
+    gives={
+        "remembered": array(
+            record(
+                {
+                    "memory": MEMORY,
+                    "may_outdate": array(
+                        record({"memory": MEMORY, "likely": text(enum=["replaces", "unsure", "same"])})
+                    ),
+                }
+            )
+        ),
+    },
+    optional={"degraded": DEGRADED, "notices": NOTICES},
 )
-def remember(engine: Engine, args: Body) -> Reply:
+def remember(engine: Engine, facts: Annotated[list[Any], FACTS]) -> Reply:
     """Keep one or several facts for later sessions. Use it when the user says "remember", states a preference, corrects
     you or decides something, and when you learn what later work needs. kind decision: a choice on a topic, with its
     reasoning. kind checkpoint: where work stands, with next_steps. The reply names earlier memories that a new one may
     outdate: compare, then call `settle`. Never store secrets."""
-    facts = [{"content": fact} if isinstance(fact, str) else fact for fact in args["facts"]]
+    facts = [{"content": fact} if isinstance(fact, str) else fact for fact in facts]
     if engine.client_model is not None:
         facts = engine.tidying.by_client(facts)
     personal = {place for place, fact in enumerate(facts) if fact.get("personal")}
@@ -288,7 +285,7 @@ def read_filter(args: Body) -> Filter:
     )
 
 
-@scrubjay.reads(
+@tools.reads(
     "Recall what is known",
     fields={"query": "question"},
     takes=record(
@@ -303,10 +300,8 @@ def read_filter(args: Body) -> Filter:
             "budget": budget_schema(1_000),
         },
     ),
-    gives=gives(
-        {"verdict": text(enum=["strong", "weak", "none"]), "memories": array(MEMORY), **ROOM},
-        optional={"degraded": DEGRADED, "notices": NOTICES},
-    ),
+    gives={"verdict": text(enum=["strong", "weak", "none"]), "memories": array(MEMORY), **ROOM},
+    optional={"degraded": DEGRADED, "notices": NOTICES},
 )
 def recall(engine: Engine, args: Body) -> Reply:
     """Find what memory knows, by meaning and words. Use it before answering about the user, their preferences, people,
@@ -344,7 +339,7 @@ def find_named(engine: Engine, asked: str) -> Memory | None:
         return None
 
 
-@scrubjay.reads(
+@tools.reads(
     "List the newest memories",
     takes=object_schema(
         {
@@ -354,7 +349,8 @@ def find_named(engine: Engine, asked: str) -> Memory | None:
             "budget": budget_schema(1_000),
         }
     ),
-    gives=gives({"memories": array(MEMORY), **ROOM}, optional={"open": PAIRS, "notices": NOTICES}),
+    gives={"memories": array(MEMORY), **ROOM},
+    optional={"open": PAIRS, "notices": NOTICES},
 )
 def recent(engine: Engine, args: Body) -> Reply:
     """List the newest memories: what was just stored, or today, or the last decisions. To find something, use
@@ -368,73 +364,65 @@ def recent(engine: Engine, args: Body) -> Reply:
     )
 
 
-@scrubjay.reads(
+@tools.reads(
     "Brief a session",
-    takes=object_schema({"budget": budget_schema(BUDGET, LEAST)}),
-    gives=gives(
-        {
-            "sections": array(record({"name": text(), "title": text(), "memories": array(MEMORY)})),
-            "more": flag(),
-            "tokens": COUNT,
-            "budget": COUNT,
-        },
-        optional={"notices": NOTICES},
-    ),
+    gives={
+        "sections": array(record({"name": text(), "title": text(), "memories": array(MEMORY)})),
+        "more": flag(),
+        "tokens": COUNT,
+        "budget": COUNT,
+    },
+    optional={"notices": NOTICES},
 )
-def brief(engine: Engine, args: Body) -> Reply:
+def brief(engine: Engine, budget: Annotated[int, budget_schema(BUDGET, LEAST)] = BUDGET) -> Reply:
     """What to know at the start of a session: the project, the user, open decisions, the last checkpoint. Call it once,
     before the first task."""
-    return replies.brief_reply(engine.brief(budget=int(args.get("budget", BUDGET))), engine.now())
+    return replies.brief_reply(engine.brief(budget=budget), engine.now())
 
 
 # --- keeping it true -------------------------------------------------------------------------------------------------
 
 
-@scrubjay.writes(
+@tools.writes(
     "Settle two memories",
     of_one_version=True,
     destructive=True,
     idempotent=True,
-    takes=object_schema(
-        {
-            "old": text("Id of the older memory", minLength=1),
-            "new": text("Id of the newer one", minLength=1),
-            "relation": text(enum=[str(one) for one in Relation]),
-        }
-    ),
-    gives=gives(
-        {},
-        optional={
-            "old": MEMORY,
-            "new": MEMORY,
-            "relation": text(enum=[str(one) for one in Relation]),
-            "open": PAIRS,
-            "left_out": COUNT,
-        },
-    ),
+    gives={},
+    optional={
+        "old": MEMORY,
+        "new": MEMORY,
+        "relation": text(enum=[str(one) for one in Relation]),
+        "open": PAIRS,
+        "left_out": COUNT,
+    },
 )
-def settle(engine: Engine, args: Body) -> Reply:
+def settle(
+    engine: Engine,
+    old: Annotated[str | None, SOME, "Id of the older memory"] = None,
+    new: Annotated[str | None, SOME, "Id of the newer one"] = None,
+    relation: Relation | None = None,
+) -> Reply:
     """Say how a newer memory relates to an older one: replaces (the old is outdated and no longer recalled), both_true,
     or same (they say the same; the newer stays). Without arguments: lists the pairs that are still open."""
-    if not args:
+    if old is new is relation is None:
         return replies.open_pairs(engine.conflicts.list(limit=10), engine.now())
-    for name in ("old", "new", "relation"):
-        if name not in args:
-            hint = "Give old, new and relation; or nothing, to list the open pairs."
-            raise InvalidInput(f"{name} is required.", hint=hint, field=name)
-    relation = Relation(args["relation"])
-    with telling_what_is_forgotten(engine, args["old"], args["new"]):
-        pair = engine.get(args["old"], deleted=True), engine.get(args["new"], deleted=True)
+    if old is None or new is None or relation is None:
+        name = "old" if old is None else "new" if new is None else "relation"
+        hint = "Give old, new and relation; or nothing, to list the open pairs."
+        raise InvalidInput(f"{name} is required.", hint=hint, field=name)
+    with telling_what_is_forgotten(engine, old, new):
+        pair = engine.get(old, deleted=True), engine.get(new, deleted=True)
         if relation is not Relation.BOTH_TRUE:
             check_order(*pair, relation)
         try:
-            old, new = engine.conflicts.relate(old=args["old"], new=args["new"], relation=relation)
+            pair = engine.conflicts.relate(old=old, new=new, relation=relation)
         except (Conflict, InvalidInput) as error:
             named = pair[error.details.get("memory_id") != pair[0].id]
             if named.superseded_by is not None and pair[0].id != pair[1].id:
                 error.hint = f'{served_name("undo")}(id="{named.id}") takes that back.'
             raise
-    return replies.settle_reply(old, new, relation, engine.now())
+    return replies.settle_reply(*pair, relation, engine.now())
 
 
 def check_order(old: Memory, new: Memory, relation: Relation) -> None:
@@ -446,81 +434,75 @@ def check_order(old: Memory, new: Memory, relation: Relation) -> None:
         raise InvalidInput(f"{told[0]} is older than {told[1]}.", hint=hint, field="new")
 
 
-@scrubjay.writes(
+@tools.writes(
     "Revise a memory",
     of_one_version=True,
     destructive=True,
     idempotent=True,
-    takes=record(
-        {"id": ID, "reason": text("Why; kept in its history", minLength=1, maxLength=1_000)},
-        optional={
-            "content": text("The whole new text", minLength=1, maxLength=MAX_CONTENT),
-            "tags": {**TAGS, "description": "All its tags"},
-            "also": {**PHRASES, "description": "All its phrases, as in `remember`; none: []"},
-            "valid_until": {**TIME, "description": "When it stops being true"},
-            "outcome": text("What became of a decision", enum=["success", "partial", "failed"]),
-        },
-    ),
-    gives=gives({"memory": MEMORY, "changed": STRINGS}, optional={"same_as": STRINGS}),
+    gives={"memory": MEMORY, "changed": STRINGS},
+    optional={"same_as": STRINGS},
 )
-def revise(engine: Engine, args: Body) -> Reply:
+def revise(
+    engine: Engine,
+    *,
+    id: Id,
+    reason: Annotated[str, SOME, {"maxLength": 1_000}, "Why; kept in its history"],
+    content: Annotated[str | None, SOME, {"maxLength": MAX_CONTENT}, "The whole new text"] = None,
+    tags: Annotated[list[str] | None, TAGS, "All its tags"] = None,
+    also: Annotated[list[str] | None, PHRASES, "All its phrases, as in `remember`; none: []"] = None,
+    valid_until: Annotated[str | None, TIME, "When it stops being true"] = None,
+    outcome: Annotated[str | None, {"enum": ["success", "partial", "failed"]}, "What became of a decision"] = None,
+) -> Reply:
     """Correct a memory that was wrong or incomplete from the start, or tell a decision's outcome; the earlier text
     stays in its history. If the world has changed, `remember` the new fact and `settle` instead."""
-    memory, reason = args["id"], args["reason"]
-    fields: dict[str, Any] = {name: args[name] for name in ("content", "tags", "also") if name in args}
-    if "valid_until" in args:
-        fields["valid_until"] = moment(args["valid_until"], "valid_until", end=True)
-    if "outcome" in args and fields:
+    fields = present(content=content, tags=tags, also=also)
+    if valid_until is not None:
+        fields["valid_until"] = moment(valid_until, "valid_until", end=True)
+    if outcome is not None and fields:
         raise InvalidInput("outcome must be sent alone, with the reason.", hint="Make two calls.", field="outcome")
-    if "outcome" in args:
-        with telling_what_is_forgotten(engine, memory):
-            marked = engine.decisions.mark(memory, args["outcome"], reason=reason)
+    if outcome is not None:
+        with telling_what_is_forgotten(engine, id):
+            marked = engine.decisions.mark(id, outcome, reason=reason)
         return replies.revise_reply(marked, ("outcome",), engine.now())
     if not fields:
         raise InvalidInput(
             "Nothing to revise.", hint="Give content, tags, also, valid_until or outcome.", field="content"
         )
-    with telling_what_is_forgotten(engine, memory):
-        done = engine.revise(memory, reason=reason, **fields)
+    with telling_what_is_forgotten(engine, id):
+        done = engine.revise(id, reason=reason, **fields)
     same = engine.conflicts.same_as(done.memory.id) if "content" in done.fields else {}
     return replies.with_same(replies.revise_reply(done.memory, done.fields, engine.now()), same)
 
 
-@scrubjay.writes(
+@tools.writes(
     "Forget a memory",
     of_one_version=True,
     destructive=True,
     idempotent=True,
-    takes=record({"id": ID}, optional={"reason": text(minLength=1, maxLength=1_000)}),
-    gives=gives({"memory": MEMORY, "undo_until": text(format="date-time")}),
+    gives={"memory": MEMORY, "undo_until": text(format="date-time")},
 )
-def forget(engine: Engine, args: Body) -> Reply:
+def forget(engine: Engine, id: Id, reason: Annotated[str | None, SOME, {"maxLength": 1_000}] = None) -> Reply:
     """Forget a memory that is untrue or unwanted; `undo` brings it back for 30 days. If something newer replaces it,
     use `settle`."""
-    with telling_what_is_forgotten(engine, args["id"]):
-        done = engine.forget(args["id"], reason=args.get("reason"))
+    with telling_what_is_forgotten(engine, id):
+        done = engine.forget(id, reason=reason)
     return replies.forgotten(done, engine.now())
 
 
-@scrubjay.writes(
+@tools.writes(
     "Undo the last change",
     of_one_version=True,
-    takes=object_schema({"id": {**ID, "description": "Default: what you changed last"}}),
-    gives=gives(
-        {
-            "memory": MEMORY,
-            "undone": text(enum=["stored", "forgotten", "superseded", "settled", "revised"]),
-            "changed": STRINGS,
-        },
-        optional={"other": text(), "same_as": STRINGS},
-    ),
+    gives={
+        "memory": MEMORY,
+        "undone": text(enum=["stored", "forgotten", "superseded", "settled", "revised"]),
+        "changed": STRINGS,
+    },
+    optional={"other": text(), "same_as": STRINGS},
 )
-def undo(engine: Engine, args: Body) -> Reply:
+def undo(engine: Engine, id: Annotated[str | None, SOME, "Default: what you changed last"] = None) -> Reply:
     """Take back the last change to a memory: that it was forgotten, settled with another or revised. Again: one change
     more. Without an id: your own last change; a memory that you just stored is forgotten."""
-    if "id" in args:
-        done = engine.curation.undo(args["id"])
-    else:
-        done = engine.curation.undo_last(client=engine.provenance.client)
+    curation, client = engine.curation, engine.provenance.client
+    done = curation.undo_last(client=client) if id is None else curation.undo(id)
     same = engine.conflicts.same_as(done.memory.id) if done.what in ("forgotten", "revised") else {}
     return replies.with_same(replies.undone(done, engine.now()), same)
