@@ -62,6 +62,14 @@ def test_a_client_is_connected_once_and_its_file_keeps_everything_else(client, c
     assert file.read_text("utf-8") == text
 
 
+def below_home(path, text):
+    """A file that was there before."""
+    file = Path.home() / path
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text) if isinstance(text, bytes) else file.write_text(text)
+    return file
+
+
 def everything_below(folder):
     return {one.relative_to(folder): one.read_bytes() if one.is_file() else None for one in folder.rglob("*")}
 
@@ -111,9 +119,7 @@ def test_removing_leaves_files_as_they_were(call, place, name, files):
 
 
 def test_the_copy_of_the_original_is_never_overwritten_and_told_of_if_the_file_has_changed_since(call, place):
-    file = Path.home() / ".cursor" / "mcp.json"
-    file.parent.mkdir(parents=True)
-    file.write_text('{"mine": 1}')
+    file = below_home(".cursor/mcp.json", '{"mine": 1}')
     copy = file.with_name("mcp.json.scrubjay-backup")
 
     call("install", "cursor")
@@ -138,15 +144,6 @@ def test_a_skill_that_someone_has_changed_is_copied_before_it_goes(call, place):
     assert "SKILL.md.scrubjay-backup" in done.err
 
 
-def test_a_file_that_is_not_connected_is_left_alone(call, place):
-    file = Path.home() / ".cursor" / "mcp.json"
-    file.parent.mkdir(parents=True)
-    file.write_text("{}")
-
-    assert "nothing to change" in call("install", "cursor", "--remove").err
-    assert file.read_text() == "{}"
-
-
 def test_what_is_printed_is_what_is_written_and_starts_a_server(call, place):
     printed = call("config", "cursor", "--space", "work").out
     call("install", "cursor", "--space", "work")
@@ -158,7 +155,11 @@ def test_what_is_printed_is_what_is_written_and_starts_a_server(call, place):
     assert try_to_connect([entry["command"], *entry["args"]]).tools
 
 
-def test_a_dry_run_shows_a_diff_and_writes_nothing(call, place):
+def test_a_dry_run_shows_a_diff_and_what_is_not_connected_is_left_alone(call, place):
+    file = below_home(".cursor/mcp.json", "{}")
+    assert "nothing to change" in call("install", "cursor", "--remove").err
+    assert file.read_text() == "{}"
+
     done = call("install", "gemini", "--dry-run", "--hooks", "--rules")
 
     assert '+    "scrubjay": {' in done.out
@@ -176,9 +177,7 @@ def test_a_dry_run_shows_a_diff_and_writes_nothing(call, place):
     ],
 )
 def test_a_broken_file_is_left_as_it_is_and_the_place_named(call, place, text, said):
-    file = Path.home() / ".cursor" / "mcp.json"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(text)
+    file = below_home(".cursor/mcp.json", text)
 
     done = call("install", "cursor", "--hooks")
 
@@ -195,9 +194,7 @@ def test_a_broken_file_is_left_as_it_is_and_the_place_named(call, place, text, s
 
 @pytest.mark.parametrize("more", [(), ("--remove",), ("--dry-run",)])
 def test_servers_of_codex_in_a_list_are_left_as_they_are(call, place, more):
-    file = Path.home() / ".codex" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("[[mcp_servers]]\nname = 'other'\n")
+    file = below_home(".codex/config.toml", "[[mcp_servers]]\nname = 'other'\n")
 
     done = call("install", "codex", *more)
 
@@ -209,9 +206,7 @@ def test_servers_of_codex_in_a_list_are_left_as_they_are(call, place, more):
 
 
 def test_a_broken_file_does_not_keep_other_clients_from_being_connected(call, place):
-    file = Path.home() / ".cursor" / "mcp.json"
-    file.parent.mkdir(parents=True)
-    file.write_text("{ oops")
+    below_home(".cursor/mcp.json", "{ oops")
 
     done = call("install", "cursor", "gemini", "--json")
 
@@ -222,11 +217,12 @@ def test_a_broken_file_does_not_keep_other_clients_from_being_connected(call, pl
 
 
 @pytest.mark.parametrize("name", ["vscode", "zed", "cursor"])
-def test_a_client_without_rules_for_all_projects_says_so(call, place, name):
+def test_a_client_without_rules_for_all_projects_or_without_projects_says_so(call, place, name):
     said = call("install", name, "--rules").err
 
     assert f"{CLIENTS[name].title} has no rules file for all of your projects" in said
     assert "--project" in said
+    assert "no settings for a project" in call("install", "claude-desktop", "--project").err
 
 
 def test_a_link_stays_a_link_and_rights_stay_as_they_are(call, place):
@@ -285,10 +281,8 @@ def test_rules_go_between_markers_and_leave_what_others_wrote(client, call, plac
 
 
 def test_hooks_of_others_stay_and_ours_are_added_once(call, place):
-    file = Path.home() / ".claude" / "settings.json"
-    file.parent.mkdir(parents=True)
     text = '{\n  "hooks": {\n    "SessionStart": [\n      {"hooks": [{"command": "theirs"}]}\n    ]\n  }\n}\n'
-    file.write_text(text)
+    file = below_home(".claude/settings.json", text)
 
     for _ in range(2):
         assert call("install", "claude-code", "--hooks").code == 0
@@ -379,29 +373,18 @@ def test_at_a_terminal_it_asks_once_which_of_those_that_it_finds(terminal, place
     assert not (Path.home() / ".gemini" / "settings.json").exists()
 
 
-def test_at_a_terminal_all_and_yes_ask_nothing(terminal, place, environment, monkeypatch):
+@pytest.mark.parametrize(("options", "keys"), [(["--all", "--yes"], ""), ([], "none\n")], ids=["all and yes", "none"])
+def test_at_a_terminal_all_asks_nothing_and_none_changes_nothing(
+    terminal, place, environment, monkeypatch, options, keys
+):
     found_in(environment, monkeypatch, ".cursor")
 
-    done = terminal("install", "--all", "--yes")
+    done = terminal("install", *options, keys=keys)
 
     assert done.code == 0, done.out
-    assert "Which of them" not in done.out
     assert "Add hooks" not in done.out
-    assert "scrubjay" in (Path.home() / ".cursor" / "mcp.json").read_text()
-
-
-def test_at_a_terminal_choosing_none_changes_nothing(terminal, place):
-    (Path.home() / ".cursor").mkdir(parents=True)
-
-    done = terminal("install", keys="none\n")
-
-    assert done.code == 0, done.out
-    assert "changed" not in done.out
-    assert list((Path.home() / ".cursor").iterdir()) == []
-
-
-def test_a_client_without_projects_says_so(call, place):
-    assert "no settings for a project" in call("install", "claude-desktop", "--project").err
+    assert ("Which of them" in done.out, "changed" in done.out) == (bool(keys), not keys)
+    assert [one.name for one in (Path.home() / ".cursor").iterdir()] == ([] if keys else ["mcp.json"])
 
 
 def test_a_client_that_runs_has_to_be_restarted(call, place):
@@ -453,13 +436,6 @@ def test_in_the_home_folder_a_file_is_looked_at_once(call, place, monkeypatch, n
     assert f"warning\t{name}" not in said
 
 
-def test_the_doctor_has_nothing_against_what_install_wrote(call, place):
-    call("install", "codex")
-
-    assert "ok\tcodex" in call("doctor").out
-    assert "warning\tcodex" not in call("doctor").out
-
-
 def test_a_copy_is_never_written_through_a_link(call, place, tmp_path):
     """A repository may bring one: what it points at would be replaced by the repository's text."""
     client, victim = CLIENTS["claude-code"], tmp_path / "victim"
@@ -487,9 +463,7 @@ def test_a_marker_alone_costs_the_user_nothing(text):
 
 
 def test_a_file_in_the_place_of_the_skill_that_is_not_ours_stays(call, place):
-    skill = Path.home() / ".claude" / "skills" / "scrubjay" / "SKILL.md"
-    skill.parent.mkdir(parents=True)
-    skill.write_text("my thesis")
+    skill = below_home(".claude/skills/scrubjay/SKILL.md", "my thesis")
     call("install", "claude-code")
 
     call("install", "claude-code", "--remove")
