@@ -48,6 +48,11 @@ def breaches(statement: str, names: Names) -> Iterator[str]:
     writes = re.search(r"\b(insert\s+into|update|delete\s+from)\s+\w", text) is not None
     if not writes:
         return
+    if re.search(r"\bas\s*\(\s*(insert|update|delete)\b", text):  # it runs one after the other, in whatever order
+        for name in re.findall(
+            r"\b(\w+)\s+as\s*\(\s*select\b(?=.*\bas\s*\(\s*(?:insert|update|delete)\b)", text, re.DOTALL
+        ):
+            yield f"{name} is not MATERIALIZED before what is written"
     for clause in re.findall(r"\breturning\b(.*?)(?=$|\breturning\b)", text, re.DOTALL):
         yield from used(clause, names.mutable, "RETURNING")
     for clause in re.findall(r"\bon\s+conflict\b(.*?)(?=$|\breturning\b)", text, re.DOTALL):

@@ -3,6 +3,7 @@ contract sends is checked while it is tested (`only_what_citus_takes` in test_po
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 
 import psycopg
@@ -29,6 +30,10 @@ REFUSED = {
     "INSERT INTO pending (memory) VALUES ((SELECT seq FROM memories))": "a subquery within VALUES",
     "CREATE TEMPORARY TABLE lifted (old BIGINT)": "a temporary table",
     "SELECT * FROM public.memories": "names the schema public",
+    "WITH former AS (SELECT state FROM links), written AS (INSERT INTO links (state) VALUES ('open') RETURNING state)"
+    " INSERT INTO outbox (space) SELECT state FROM written WHERE state <> (SELECT state FROM former)": (
+        "former is not MATERIALIZED before what is written"
+    ),
 }
 TAKEN = (
     "INSERT INTO memories (seq) VALUES (nextval('arrivals')) ON CONFLICT DO NOTHING RETURNING seq",
@@ -91,3 +96,18 @@ def test_doctor_says_on_which_node_a_store_lies() -> None:
 
     assert checkup.facts["on node"] == "worker-1:5432"
     assert checkup.bytes_on_disk == 4096
+
+
+def test_what_the_schemas_functions_do_is_what_citus_takes(names: Names) -> None:
+    """Triggers run on the workers, where the statements of their bodies are distributed ones, too."""
+    bodies = [
+        body
+        for version in (0, *UPGRADED["postgres"])
+        for statement in statements_in(script_for("postgres", version))
+        for body in statement.split("$$")[1::2]
+    ]
+    steps = [step for body in bodies for step in re.split(r";|\bBEGIN\b|\bTHEN\b|\bELSE\b|\bDECLARE\b", body)]
+    found = {step.strip(): [*breaches(step, names)] for step in steps}
+
+    assert sum(step.startswith(("INSERT", "UPDATE", "DELETE", "SELECT")) for step in found) >= 6
+    assert {step: wrong for step, wrong in found.items() if wrong} == {}

@@ -68,7 +68,7 @@ class PostgresSql(Sql):
     )
     # The file of what it leads from names it, and so waits; a proposal is named nowhere.
     linked = """
-        WITH former AS (
+        WITH former AS MATERIALIZED (  -- Citus runs one after the other
             SELECT state FROM links WHERE source = :source AND target = :target AND kind = :kind
         ), written AS (
             {}
