@@ -45,6 +45,10 @@ def breaches(statement: str, names: Names) -> Iterator[str]:
     for schema in re.findall(r'(?<![\w.])"?(\w+)"?\.\w', text):
         if schema in names.schemas:
             yield f"names the schema {schema}"
+    if re.search(r"\bsetval\s*\(", text) and re.search(r"\bfrom\b", text):
+        yield "a sequence beside a table"
+    if re.search(r"\bts_stat\s*\(", text):
+        yield "a query in a text, which a worker would run"
     writes = re.search(r"\b(insert\s+into|update|delete\s+from)\s+\w", text) is not None
     if not writes:
         return

@@ -30,6 +30,8 @@ REFUSED = {
     "INSERT INTO pending (memory) VALUES ((SELECT seq FROM memories))": "a subquery within VALUES",
     "CREATE TEMPORARY TABLE lifted (old BIGINT)": "a temporary table",
     "SELECT * FROM public.memories": "names the schema public",
+    "SELECT setval('arrivals', (SELECT max(seq) FROM memories))": "a sequence beside a table",
+    "SELECT word FROM ts_stat('SELECT terms FROM words')": "a query in a text, which a worker would run",
     "WITH former AS (SELECT state FROM links), written AS (INSERT INTO links (state) VALUES ('open') RETURNING state)"
     " INSERT INTO outbox (space) SELECT state FROM written WHERE state <> (SELECT state FROM former)": (
         "former is not MATERIALIZED before what is written"

@@ -27,6 +27,7 @@ from scrubjay.values.memory import AccessLevel, Context, State, Status
 from scrubjay.values.search import Filter
 from scrubjay.values.store import BulkOperation, Conversation, Injection, Message, Recall, Speaker
 from tests.postgres import Stores, server_url
+from tests.stores import citus_rules
 from tests.stores.contract.further_vectors import both, further_nearest
 from tests.stores.contract.suite import (
     DIMENSION,
@@ -54,6 +55,11 @@ from tests.stores.contract.suite import (
 )
 
 pytestmark = [pytest.mark.postgres, pytest.mark.process]
+
+
+@pytest.fixture(autouse=True)
+def only_what_citus_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    citus_rules.watch(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -203,16 +203,9 @@ class PostgresCopy(Copyable):
             words = beside.submit(self._finish_words)
             con = transaction._con
             con.execute(f"{LONG_WORK}; SET LOCAL idle_in_transaction_session_timeout = 0")  # it may wait for words
-            con.execute("SELECT setval('arrivals', greatest((SELECT coalesce(max(seq), 0) FROM memories), 1))")
+            _count_on(con, "'arrivals'", "SELECT max(seq) FROM memories")
             for table in NUMBERED:
-                con.execute(
-                    f"""
-                    SELECT setval(
-                        pg_get_serial_sequence('{table}', 'number'),
-                        greatest((SELECT coalesce(max(number), 0) FROM {table}), 1)
-                    )
-                    """
-                )
+                _count_on(con, f"pg_get_serial_sequence('{table}', 'number')", f"SELECT max(number) FROM {table}")
             con.execute(
                 """
                 UPDATE memories SET packed_bytes = archives.bytes
@@ -377,6 +370,12 @@ def _put_aside(con: Connection) -> list[str]:
     """How the indexes are made that are still to be."""
     row = con.execute("SELECT value FROM facts WHERE key = 'copy_indexes'").fetchone()
     return [] if row is None else list(json.loads(row[0]))
+
+
+def _count_on(con: Connection, sequence: str, last: str) -> None:
+    """Let a sequence go on after the last number; in two statements: Citus has them in two places."""
+    [(number,)] = con.execute(last)
+    con.execute(f"SELECT setval({sequence}, %s)", (number or 1,))
 
 
 def _table_of(definition: str) -> str:

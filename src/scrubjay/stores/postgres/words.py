@@ -238,10 +238,11 @@ def count_anew(con: Connection) -> None:
     con.execute(
         f"""
         INSERT INTO vocabulary (space, term, passages)
-        SELECT spaces.name, word, ndoc
-        FROM spaces
-        CROSS JOIN LATERAL ts_stat(format('SELECT terms FROM words WHERE space = %L', spaces.name))
-        WHERE NOT starts_with(word, '{_scope("")}')
+        SELECT words.space, lexeme, count(*)
+        FROM words
+        CROSS JOIN unnest(terms)
+        WHERE NOT starts_with(lexeme, '{_scope("")}')
+        GROUP BY words.space, lexeme
         """
     )
     con.execute("UPDATE spaces SET passages = 0, passage_words = 0")
