@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
@@ -72,14 +72,23 @@ def check_trust(memory: Memory, *, secrets: TrustPolicy, instructions: TrustPoli
 
 def was_asked_for(memory: Memory, wordings: Iterable[str]) -> bool:
     """Whether a question asks for just what a flagged memory holds: it names a secret, or the memory has all its words,
-    and not only beside the secret."""
+    and not only beside the secret, or in an order to a model of which the question has less than a third."""
     if SECRET in memory.flags and any(map(names_a_secret, wordings)):
         return True
     said = "\n".join((_own_title(memory), memory.text, *memory.also, *memory.tags))
     if SECRET in memory.flags:
         said = "\n".join(part for part in SENTENCE.split(mask_secrets(said)) if "[masked: " not in part)
+    return any(_says_all(said, query_words(wording), order=INSTRUCTION in memory.flags) for wording in wordings)
+
+
+def _says_all(said: str, words: Sequence[str], *, order: bool) -> bool:
+    if order:
+        parts = SENTENCE.split(said)
+        orders = [part for part in parts if reads_like_instructions(part)] or parts
+        hidden = {part for part in orders if len(query_words(part)) > 3 * len(words)}
+        said = "\n".join(part for part in parts if part not in hidden)
     said = said.casefold()
-    return any(all(root(word.lower())[:SAME] in said for word in query_words(wording)) for wording in wordings)
+    return all(root(word.lower())[:SAME] in said for word in words)
 
 
 def refusal(*found: tuple[str, str]) -> Unprocessable:
