@@ -16,6 +16,14 @@ from scrubjay.cli.progress import progress, progress_sentence, waiting
 from scrubjay.wiring import open_store
 
 
+@pytest.fixture
+def many(tmp_path):
+    """A file of three hundred facts."""
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
+    return file
+
+
 @pytest.mark.parametrize(
     ("count", "seconds", "embedding", "text"),
     [
@@ -30,11 +38,8 @@ def test_it_says_how_many_how_fast_and_what_is_slow(count, seconds, embedding, t
 
 
 @pytest.mark.parametrize("columns", [40, 120])
-def test_at_a_terminal_an_import_shows_its_lines_and_clears_the_bar(terminal, tmp_path, columns):
-    file = tmp_path / "many.jsonl"
-    file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
-
-    shown = terminal("import", str(file), columns=columns).out
+def test_at_a_terminal_an_import_shows_its_lines_and_clears_the_bar(terminal, many, columns):
+    shown = terminal("import", str(many), columns=columns).out
 
     assert "Importing" in shown
     assert "300 lines" in shown
@@ -43,13 +48,11 @@ def test_at_a_terminal_an_import_shows_its_lines_and_clears_the_bar(terminal, tm
     assert "300" in shown.splitlines()[-1]
 
 
-def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, call, tmp_path):
-    file = tmp_path / "many.jsonl"
-    file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
-    call("import", str(file), "--embed", "later")
+def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, call, many):
+    call("import", str(many), "--embed", "later")
 
     piped = call("doctor", "--rebuild")
-    call("import", "-", "--embed", "later", stdin=file.read_bytes().replace(b"Fact", b"Event"))
+    call("import", "-", "--embed", "later", stdin=many.read_bytes().replace(b"Fact", b"Event"))
     shown = terminal("doctor", "--rebuild").out
 
     assert "Rebuilding words " in shown
@@ -89,11 +92,8 @@ def test_the_bar_is_one_line_whatever_it_says(monkeypatch, columns):
     assert columns < 80 or any("109.1/209.1 kB" in line for line in lines)
 
 
-def test_a_pipe_sees_nothing_of_it(call, tmp_path):
-    file = tmp_path / "many.jsonl"
-    file.write_text("".join(json.dumps({"content": f"Fact number {number}"}) + "\n" for number in range(300)))
-
-    done = call("import", str(file))
+def test_a_pipe_sees_nothing_of_it(call, many):
+    done = call("import", str(many))
 
     assert "Importing" not in done.out + done.err
 

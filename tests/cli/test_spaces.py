@@ -39,15 +39,19 @@ def entry(home, monkeypatch):
 
 
 @pytest.fixture
-def told(entry, repository, call, monkeypatch, tmp_path):
-    """The fact, stored by a coding agent in the repository; commands then run outside of it."""
+def told(stored, repository, monkeypatch, tmp_path):
+    """The fact, stored in the repository; commands then run outside of it."""
     monkeypatch.chdir(repository)
-    entry("remember", "--space", "auto", facts=[FACT])
+    stored(FACT)
     monkeypatch.chdir(tmp_path)
     return FACT
 
 
-def test_another_clients_entry_finds_it_and_says_where_it_is_from(told, entry):
+def test_another_clients_entry_finds_it_and_says_where_it_is_from(entry, repository, monkeypatch, tmp_path):
+    monkeypatch.chdir(repository)
+    entry("remember", "--space", "auto", facts=[FACT])
+    monkeypatch.chdir(tmp_path)
+
     for tool, arguments in (("recall", {"question": QUESTION}), ("recent", {})):
         text = entry(tool, **arguments)
 
@@ -91,16 +95,13 @@ def test_a_space_that_is_named_narrows_one_command(told, call, command):
     assert call(*command, "--space", "nowhere").code == 3
 
 
-def test_a_space_of_the_environment_narrows_nothing(told, call, environment):
+def test_auto_and_a_space_of_the_environment_narrow_nothing(told, call, environment):
+    assert FACT in call("list", "--space", "auto").out
     environment["SCRUBJAY_SPACE"] = "other"
 
     assert FACT in call("list").out
     environment["SCRUBJAY_ONLY"] = "on"
     assert call("list", "--json").code == 3  # there is no such space yet
-
-
-def test_auto_narrows_nothing(told, call):
-    assert FACT in call("list", "--space", "auto").out
 
 
 def test_a_command_in_the_repository_writes_to_its_space(call, stored, repository, monkeypatch):

@@ -17,17 +17,18 @@ def notes(tmp_path):
     return folder
 
 
-def test_a_folder_is_added_and_searched(call, notes):
-    done = call("folders", "add", "notes", str(notes))
+@pytest.fixture
+def added(call, notes):
+    """What the command says that adds the folder."""
+    return call("folders", "add", "notes", str(notes))
 
-    assert done.code == 0, done.err
-    assert "2 new, 0 changed" in done.err
-    assert "Skipped: broken.md: Its front matter is not closed." in done.err
+
+def test_a_folder_is_added_and_searched_and_an_edit_found_without_another_command(call, added, notes):
+    assert added.code == 0, added.err
+    assert "2 new, 0 changed" in added.err
+    assert "Skipped: broken.md: Its front matter is not closed." in added.err
     assert "Ottilie" in call("search", "harbour master", "--space", "notes").out
 
-
-def test_an_edit_is_found_without_another_command(call, notes):
-    call("folders", "add", "notes", str(notes))
     (notes / "harbour.md").write_text(NOTE.replace("Ottilie", "Ada"))
 
     assert "Ada" in call("search", "harbour master", "--space", "notes").out
@@ -90,8 +91,7 @@ def test_a_cloned_project_brings_its_store(call, tmp_path, monkeypatch):
     assert "Ottilie" in call("search", "harbour master", "--space", "auto").out
 
 
-def test_a_removed_store_leaves_files_and_memories(call, notes):
-    call("folders", "add", "notes", str(notes))
+def test_a_removed_store_leaves_files_and_memories(call, added, notes):
     assert call("folders", "remove", "notes").code == 0
 
     assert (notes / "harbour.md").read_text() == NOTE
@@ -99,8 +99,7 @@ def test_a_removed_store_leaves_files_and_memories(call, notes):
     assert call("folders", "remove", "notes").code == 3
 
 
-def test_reindexing_says_what_it_did(call, notes):
-    call("folders", "add", "notes", str(notes))
+def test_reindexing_says_what_it_did(call, added, notes):
     (notes / "more.md").write_text("---\n---\nMore\n")
     (notes / "harbour.md").unlink()
     done = call("folders", "reindex", "notes", "--json").json
@@ -175,8 +174,9 @@ def test_the_former_name_of_the_command_still_works(call):
     assert "  stores" not in call("--help").out
 
 
-def test_a_folder_that_is_away_is_listed_and_found_by_doctor_until_it_is_back_or_created_again(call, notes, tmp_path):
-    call("folders", "add", "notes", str(notes))
+def test_a_folder_that_is_away_is_listed_and_found_by_doctor_until_it_is_back_or_created_again(
+    call, added, notes, tmp_path
+):
     call("folders", "mirror", "notes")
     notes.rename(tmp_path / "away")
     assert call("store", "The crane is on pier 4", "--space", "notes").code == 0

@@ -186,30 +186,21 @@ def test_a_filter_that_names_more_than_can_be_asked_for_is_refused(jay, field):
         jay.bulk.preview(Filter(**{field: frozenset(f"mem_{n}" for n in range(50_000))}))
 
 
-def test_what_was_restored_and_then_deleted_again_stays_deleted_though_more_was_forgotten_under_the_deed(world, clock):
+@pytest.mark.parametrize("again", ["before more is forgotten", "afterwards"])
+def test_what_was_restored_by_hand_and_deleted_again_is_no_part_of_a_deed_that_goes_on(world, clock, again):
     done = world.bulk.forget(EVIL)
     clock.move(seconds=1)
     world.recover(world.evil[0])
     clock.move(seconds=1)
-    world.forget(world.evil[0])
-    clock.move(seconds=1)
+    if again == "before more is forgotten":
+        world.forget(world.evil[0])
+        clock.move(seconds=1)
     world.bulk.forget(Filter(ids=frozenset({world.good})), operation=done.deed)
-
-    undone = world.bulk.undo(done.deed)
-
-    assert set(undone.memories) == {*world.evil[1:], world.good}
-    assert world.get(world.evil[0], deleted=True).status is Status.DELETED
-
-
-def test_what_was_restored_by_hand_is_no_longer_part_of_a_deed_that_goes_on(world, clock):
-    done = world.bulk.forget(EVIL)
-    clock.move(seconds=1)
-    world.recover(world.evil[0])
-    clock.move(seconds=1)
-    world.bulk.forget(Filter(ids=frozenset({world.good})), operation=done.deed)
-    world.forget(world.evil[0])
+    if again == "afterwards":
+        world.forget(world.evil[0])
 
     assert set(world.bulk.undo(done.deed).memories) == {*world.evil[1:], world.good}
+    assert world.get(world.evil[0], deleted=True).status is Status.DELETED
 
 
 def test_what_was_undone_and_forgotten_again_under_the_same_deed_is_undone_again(world, clock):

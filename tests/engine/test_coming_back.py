@@ -13,10 +13,11 @@ from scrubjay.values.memory import AccessLevel, LinkKind, Relation
 BOTH = pytest.mark.parametrize("open_store", ["sqlite", "postgres"], indirect=True)
 
 
-def stored(jay, clock, *texts, **fields):
+def store_ferries(jay, clock, *hours):
+    """A memory for each hour at which the ferry is said to leave, a minute between them: their ids."""
     ids = []
-    for text in texts:
-        ids.append(jay.store(text, **fields).memory.id)
+    for hour in hours:
+        ids.append(jay.store(f"The ferry leaves the harbour at {hour}").memory.id)
         clock.move(minutes=1)
     return ids
 
@@ -37,7 +38,7 @@ def state(jay, id):
 @BOTH
 @pytest.mark.parametrize("hard", [False, True])
 def test_what_a_forgotten_memory_replaced_is_current_again_and_has_no_end(jay, clock, hard):
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.conflicts.relate(old=old, new=new, relation=Relation.REPLACES)
     version, ended = jay.get(old).version, state(jay, old)
     assert current(jay) == {new}
@@ -59,7 +60,7 @@ def test_what_a_forgotten_memory_replaced_is_current_again_and_has_no_end(jay, c
 @BOTH
 def test_an_end_of_its_own_stays_whatever_replaces_it(jay, clock):
     end = clock() + timedelta(days=30)
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.update(old, valid_until=end)
     jay.supersede(old=old, new=new)
 
@@ -116,7 +117,7 @@ def test_an_end_given_later_is_kept_also_if_a_supersession_could_have_brought_it
 
 @BOTH
 def test_an_end_given_while_superseded_is_its_own_and_without_it_the_links_tell(jay, clock):
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.supersede(old=old, new=new)
     ended, version = jay.get(old).valid_until, jay.get(old).version
     clock.move(minutes=1)
@@ -162,7 +163,7 @@ def test_an_end_of_its_own_is_kept_in_an_archive(jay, clock):
 @BOTH
 @pytest.mark.parametrize("hard", [False, True])
 def test_undoing_a_revision_does_not_bring_back_an_end_that_followed_from_links(jay, clock, hard):
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.supersede(old=old, new=new)
     clock.move(minutes=1)
     jay.update(old, access_level=AccessLevel.PRIVATE)
@@ -178,7 +179,7 @@ def test_undoing_a_revision_does_not_bring_back_an_end_that_followed_from_links(
 @BOTH
 @pytest.mark.parametrize("order", ["BC", "CB"])
 def test_a_chain_comes_back_from_either_end(jay, clock, order):
-    a, b, c = stored(jay, clock, *(f"The ferry leaves the harbour at {hour}" for hour in ("nine", "ten", "noon")))
+    a, b, c = store_ferries(jay, clock, "nine", "ten", "noon")
     jay.supersede(old=a, new=b)
     clock.move(hours=1)
     jay.supersede(old=b, new=c)
@@ -201,7 +202,7 @@ def test_a_chain_comes_back_from_either_end(jay, clock, order):
 @BOTH
 def test_all_that_one_memory_replaced_come_back_with_it(jay, clock):
     end = clock() + timedelta(days=30)
-    a, b, new = stored(jay, clock, *(f"The ferry leaves the harbour at {hour}" for hour in ("nine", "ten", "noon")))
+    a, b, new = store_ferries(jay, clock, "nine", "ten", "noon")
     jay.update(b, valid_until=end)
     jay.supersede(old=a, new=new)
     jay.supersede(old=b, new=new)
@@ -214,9 +215,7 @@ def test_all_that_one_memory_replaced_come_back_with_it(jay, clock):
 
 @BOTH
 def test_of_two_that_replaced_it_the_one_that_is_left_says_its_end(jay, clock):
-    old, first, second = stored(
-        jay, clock, *(f"The ferry leaves the harbour at {hour}" for hour in ("nine", "ten", "noon"))
-    )
+    old, first, second = store_ferries(jay, clock, "nine", "ten", "noon")
     jay.supersede(old=old, new=first)
     ended = jay.get(old).valid_until
     clock.move(days=1)
@@ -233,9 +232,7 @@ def test_of_two_that_replaced_it_the_one_that_is_left_says_its_end(jay, clock):
 
 @BOTH
 def test_superseding_it_once_more_by_the_same_one_leaves_no_end_behind(jay, clock):
-    old, first, second = stored(
-        jay, clock, *(f"The ferry leaves the harbour at {hour}" for hour in ("nine", "ten", "noon"))
-    )
+    old, first, second = store_ferries(jay, clock, "nine", "ten", "noon")
     for new in (first, second, first):
         jay.supersede(old=old, new=new)
         clock.move(days=1)
@@ -248,7 +245,7 @@ def test_superseding_it_once_more_by_the_same_one_leaves_no_end_behind(jay, cloc
 
 @BOTH
 def test_a_successor_that_is_withdrawn_leaves_no_end_behind(jay, clock):
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.supersede(old=old, new=new)
 
     jay.update(new, access_level=AccessLevel.PRIVATE)
@@ -259,7 +256,7 @@ def test_a_successor_that_is_withdrawn_leaves_no_end_behind(jay, clock):
 
 @BOTH
 def test_an_imported_memory_comes_back_as_one_stored_here(jay, clock, open_engine):
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.supersede(old=old, new=new)
     other = open_engine(file="other.db")
     other.transfer.import_from(jay.transfer.export())
@@ -272,7 +269,7 @@ def test_an_imported_memory_comes_back_as_one_stored_here(jay, clock, open_engin
 
 def test_the_end_that_an_earlier_program_wrote_is_known_as_such(jay, clock):
     """It read the clock for the link first, and then for the end."""
-    old, new = stored(jay, clock, "The ferry leaves the harbour at nine", "The ferry leaves the harbour at ten")
+    old, new = store_ferries(jay, clock, "nine", "ten")
     jay.supersede(old=old, new=new)
     with jay.records.writing() as tx:
         [link] = tx.history.links([old], kinds=frozenset({LinkKind.SUPERSEDES}))

@@ -353,9 +353,17 @@ def member(user, spaces=TEAM):
     return Caller(user=user, role=Role.MEMBER, spaces=spaces)
 
 
-def test_a_private_memory_of_another_does_not_exist(jay):
-    ann = jay.bound_to(caller=member("ann"), spaces=("team",))
-    bob = jay.bound_to(caller=member("bob"), spaces=("team",))
+@pytest.fixture
+def ann(jay):
+    return jay.bound_to(caller=member("ann"), spaces=("team",))
+
+
+@pytest.fixture
+def bob(jay):
+    return jay.bound_to(caller=member("bob"), spaces=("team",))
+
+
+def test_a_private_memory_of_another_does_not_exist(ann, bob):
     secret = ann.store("Ann plans to resign", access_level="private").memory
 
     assert contents(bob.search("who plans to resign")) == []
@@ -365,19 +373,17 @@ def test_a_private_memory_of_another_does_not_exist(jay):
             verb(secret.id)
 
 
-def test_a_shared_memory_is_everybodys_to_read_and_members_to_change(jay):
-    ann = jay.bound_to(caller=member("ann"), spaces=("team",))
+def test_a_shared_memory_is_everybodys_to_read_and_members_to_change(jay, ann, bob):
     reader = jay.bound_to(caller=Caller(user="rae", role=Role.READER, spaces=TEAM), spaces=("team",))
     shared = ann.store("The standup is at ten").memory
 
     assert contents(reader.search("standup")) == ["The standup is at ten"]
     with pytest.raises(Forbidden):
         reader.forget(shared.id)
-    assert jay.bound_to(caller=member("bob"), spaces=("team",)).update(shared.id, tags=["daily"]).tags == ("daily",)
+    assert bob.update(shared.id, tags=["daily"]).tags == ("daily",)
 
 
-def test_a_public_memory_is_read_by_outsiders_who_name_the_space_and_changed_by_none_of_them(jay):
-    ann = jay.bound_to(caller=member("ann"), spaces=("team",))
+def test_a_public_memory_is_read_by_outsiders_who_name_the_space_and_changed_by_none_of_them(jay, ann):
     outsider = jay.bound_to(caller=member("eve", frozenset()), spaces=("team",))
     public = ann.store("The office opens at eight", access_level="public").memory
     ann.store("The alarm code is on the fridge", access_level="shared")
@@ -389,9 +395,7 @@ def test_a_public_memory_is_read_by_outsiders_who_name_the_space_and_changed_by_
         outsider.store("graffiti")
 
 
-def test_naming_another_user_is_forbidden_for_members(jay):
-    bob = jay.bound_to(caller=member("bob"), spaces=("team",))
-
+def test_naming_another_user_is_forbidden_for_members(bob):
     with pytest.raises(Forbidden):
         bob.store("x", user_id="ann")
     with pytest.raises(Forbidden):
@@ -448,16 +452,6 @@ def test_a_memory_made_private_gets_a_number_where_its_user_has_that_path(jay):
 
 
 # --- erasing ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def ann(jay):
-    return jay.bound_to(caller=member("ann"), spaces=("team",))
-
-
-@pytest.fixture
-def bob(jay):
-    return jay.bound_to(caller=member("bob"), spaces=("team",))
 
 
 def test_only_its_author_or_an_owner_erases_a_shared_memory(jay, ann, bob):

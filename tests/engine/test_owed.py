@@ -58,6 +58,14 @@ def judged(engine):
     return engine
 
 
+def remember_both(client):
+    """The client stores both facts, which nobody compares, and then they are compared."""
+    client.remember(OLD)
+    client.remember(NEW)
+    judged(client.engine)
+    return client
+
+
 @BOTH
 def test_a_memory_that_was_not_compared_is_named_and_told_of_with_the_next_reply_once(busy):
     here = Client(busy())
@@ -80,10 +88,7 @@ def test_a_memory_that_was_not_compared_is_named_and_told_of_with_the_next_reply
 
 @BOTH
 def test_of_two_processes_that_answer_at_once_one_tells_it(busy):
-    first = Client(busy())
-    first.remember(OLD)
-    first.remember(NEW)
-    judged(first.engine)
+    remember_both(Client(busy()))
     engines = [busy().bound_to(provenance=Provenance(client="agent"), notices=Notices()) for _ in range(2)]
     ready, taken = threading.Barrier(2), []
 
@@ -103,10 +108,7 @@ def test_of_two_processes_that_answer_at_once_one_tells_it(busy):
 
 @BOTH
 def test_neither_another_client_nor_another_user_is_told(busy):
-    jay = busy()
-    Client(jay).remember(OLD)
-    Client(jay).remember(NEW)
-    judged(jay)
+    jay = remember_both(Client(busy())).engine
 
     assert Client(jay, client="editor").told() == []
     assert Client(jay, caller=ANN).told() == []
@@ -115,10 +117,7 @@ def test_neither_another_client_nor_another_user_is_told(busy):
 
 def test_what_is_not_seen_any_more_is_not_told_and_waits(busy):
     jay = busy()
-    mine = Client(jay, caller=replace(ANN, spaces=frozenset({"default", "other"})))
-    mine.remember(OLD)
-    mine.remember(NEW)
-    judged(jay)
+    mine = remember_both(Client(jay, caller=replace(ANN, spaces=frozenset({"default", "other"}))))
 
     assert Client(jay.bound_to(spaces=("other",)), caller=replace(ANN, spaces=frozenset({"other"}))).told() == []
     assert len(mine.told()) == 1
@@ -163,12 +162,7 @@ def test_nothing_is_owed_if_comparing_brings_nothing(busy):
 
 
 def test_a_brief_tells_it_too(busy):
-    client = Client(busy())
-    client.remember(OLD)
-    client.remember(NEW)
-    judged(client.engine)
-
-    reply = client.call("brief")
+    reply = remember_both(Client(busy())).call("brief")
 
     assert len(reply.body["notices"]) == 1
     assert reply.text.endswith(reply.body["notices"][0])
