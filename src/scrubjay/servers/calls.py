@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ from scrubjay.values.frozen import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
     from scrubjay.engine.jobs import Progress
     from scrubjay.servers.http.rate_limits import Limits, Rate
     from scrubjay.values.store import Prompt
@@ -283,6 +286,28 @@ def served_tools(dialects: Sequence[Dialect]) -> dict[str, Served]:
 def client_called(name: str) -> str:
     """A client's own name, as far as it has one."""
     return name.strip()[:MAX_CLIENT_NAME] or "unknown"
+
+
+# --- how a change is made: only once, or only to one version ---------------------------------------------------------
+
+
+def idempotency_key(headers: Headers) -> str | None:
+    """:raises InvalidInput: if there are two"""
+    keys = {*headers.getlist("idempotency-key"), *headers.getlist("x-idempotency-key")}
+    if len(keys) > 1:
+        raise InvalidInput("Send only one idempotency key.", field="Idempotency-Key")
+    return keys.pop() if keys else None
+
+
+def expected_version(headers: Headers) -> int | None:
+    """:raises InvalidInput: if it is not a version"""
+    tag = headers.get("if-match")
+    if tag is None or tag == "*":
+        return None
+    found = re.fullmatch(r'(?:W/)?"?([1-9][0-9]{0,8})"?', tag)
+    if found is None:
+        raise InvalidInput('If-Match must be a version, for example "3".', field="If-Match")
+    return int(found[1])
 
 
 def conditions_in(meta: Mapping[str, Any]) -> tuple[str | None, int | None]:

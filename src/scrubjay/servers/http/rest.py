@@ -27,8 +27,16 @@ from scrubjay import errors
 from scrubjay.dialects.base import Body, Dialect, Operation, Pieces, Reply, Schema, Stream
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, InvalidInput, RateLimited, Unauthenticated
-from scrubjay.servers.calls import MAX_BYTES, MAX_CLIENT_NAME, Call, Service, bound_body, fault
-from scrubjay.servers.headers import expected_version, idempotency_key
+from scrubjay.servers.calls import (
+    MAX_BYTES,
+    MAX_CLIENT_NAME,
+    Call,
+    Service,
+    bound_body,
+    expected_version,
+    fault,
+    idempotency_key,
+)
 from scrubjay.servers.http.guard import Refusal, failure
 from scrubjay.servers.http.rate_limits import Rate
 from scrubjay.servers.http.streams import Last, Open, Streams

@@ -1,4 +1,4 @@
-"""What dialects offer to be read by address, as MCP resources: the part of `server.py` that is not about tools."""
+"""What dialects offer besides tools: what can be read by its address, as MCP resources, and prompts for people."""
 
 from __future__ import annotations
 
@@ -17,22 +17,30 @@ from mcp.types import (
     CompleteRequestParams,
     CompleteResult,
     Completion,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
+    TextContent,
     TextResourceContents,
 )
 
-from scrubjay.dialects.base import Dialect, Resources
+from scrubjay.dialects.base import Dialect, Resources, UserPrompt
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, StorageError
+from scrubjay.errors import Error, InvalidInput, StorageError
 from scrubjay.servers.calls import fault
 from scrubjay.servers.http.rate_limits import READ
 from scrubjay.values.callers import Provenance
+from scrubjay.values.suggestions import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,3 +142,70 @@ class Reading(Asking):
         return CompleteResult(
             completion=Completion(values=values[:MAX_VALUES], total=len(values), has_more=len(values) > MAX_VALUES)
         )
+
+
+# --- prompts ---------------------------------------------------------------------------------------------------------
+
+
+def prompt_handlers(
+    dialects: Sequence[Dialect], engine: Callable[[Context], Engine], transport: str, limits: Limits | None = None
+) -> dict[str, Any]:
+    """The server's handlers; none if no dialect has prompts."""
+    for dialect in dialects:
+        if dialect.prompts:
+            prompting = Prompting(
+                dialect=dialect.name, prompts=dialect.prompts, engine=engine, transport=transport, limits=limits
+            )
+            return {"on_list_prompts": prompting.list, "on_get_prompt": prompting.get}
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompting(Asking):
+    """The handlers for one dialect's prompts."""
+
+    prompts: tuple[UserPrompt, ...]
+
+    async def list(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[list_prompt(one) for one in self.prompts])
+
+    async def get(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        given = dict(params.arguments or {})
+
+        def say(engine: Engine) -> tuple[str, str]:
+            prompt = self._find(params.name)
+            check(prompt, given)
+            return prompt.description, prompt.say(engine, given)
+
+        description, text = await self.ask(ctx, say)
+        message = PromptMessage(role="user", content=TextContent(type="text", text=text))
+        return GetPromptResult(description=description, messages=[message])
+
+    def _find(self, name: str) -> UserPrompt:
+        known = {one.name: one for one in self.prompts}
+        if name not in known:
+            raise InvalidInput(f"Unknown prompt {name[:100]!r}. Known: {', '.join(known)}.", field="name")
+        return known[name]
+
+
+def check(prompt: UserPrompt, given: dict[str, str]) -> None:
+    for name in given:
+        if name not in prompt.arguments:
+            near = nearest(name, prompt.arguments)
+            hint = f"Did you mean {near}?" if near else f"Known: {', '.join(prompt.arguments) or 'none'}."
+            raise InvalidInput(f"{name[:100]} is not known. {hint}", field=name[:100])
+    for name in prompt.required:
+        if not given.get(name, "").strip():
+            raise InvalidInput(f"{name} is required.", field=name)
+
+
+def list_prompt(prompt: UserPrompt) -> Prompt:
+    return Prompt(
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
+        arguments=[
+            PromptArgument(name=name, description=what, required=name in prompt.required)
+            for name, what in prompt.arguments.items()
+        ],
+    )

@@ -54,12 +54,12 @@ from scrubjay.servers.calls import (
     Service,
     client_called,
     conditions_in,
+    expected_version,
     fit_reply,
+    idempotency_key,
     served_tools,
 )
-from scrubjay.servers.headers import expected_version, idempotency_key
-from scrubjay.servers.mcp.prompts import prompt_handlers
-from scrubjay.servers.mcp.resources import resource_handlers
+from scrubjay.servers.mcp.resources import prompt_handlers, resource_handlers
 from scrubjay.servers.mcp.sampling import ASK_SECONDS, Asking, Context, client_model, reporter
 from scrubjay.servers.stdio.front import FRESH_MS
 from scrubjay.servers.stdio.manifest import sheet_of
