@@ -11,7 +11,16 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.stores.postgres.values import Texts
-from scrubjay.stores.tables.sql import SUPERSEDED, Condition, View, by_rows, join_conditions, seen_through, talks
+from scrubjay.stores.tables.sql import (
+    SUPERSEDED,
+    Condition,
+    View,
+    by_columns,
+    by_rows,
+    join_conditions,
+    seen_through,
+    talks,
+)
 from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, Memory, State
@@ -80,15 +89,8 @@ def restrict(filter: Filter, audience: Audience, *, now: datetime, purged: bool 
         sees_all=audience.sees_all,
         states=states,
         tags=tags,
-        conditions=(*_conditions(filter), *_expiring(filter, now), *belonging, *without),
+        conditions=(*_conditions(filter, now), *belonging, *without),
     )
-
-
-def _expiring(filter: Filter, now: datetime) -> Iterator[Condition]:
-    if filter.expired is True:
-        yield "memories.expires_at <= %s", [milliseconds(now)]
-    if filter.expired is False:
-        yield "(memories.expires_at IS NULL OR memories.expires_at > %s)", [milliseconds(now)]
 
 
 def looked_at(table: str, where: str) -> tuple[str, str]:
@@ -165,33 +167,18 @@ def holds(column: str, value: str) -> Condition:
     return f"(strpos({column}, %s) = 1 OR strpos({column}, %s) > 0)", [f"[{element}", f",{element}"]
 
 
-def _mark_conditions(filter: Filter) -> Iterator[Condition]:
-    if filter.flag is not None:  # memories_by_flag
-        yield "memories.flags <> '[]'", []
-    if filter.flag not in (None, "any"):
-        yield holds("memories.flags", str(filter.flag))
-
-
-def _conditions(filter: Filter) -> Iterator[Condition]:
-    if filter.created_since is not None:
-        yield "memories.created_at >= %s", [milliseconds(filter.created_since)]
-    if filter.created_until is not None:
-        yield "memories.created_at <= %s", [milliseconds(filter.created_until)]
-    if filter.min_importance is not None:
-        yield "memories.importance >= %s", [float(filter.min_importance)]
-    if filter.max_importance is not None:
-        yield "memories.importance <= %s", [float(filter.max_importance)]
-    if filter.kinds is not None:
-        yield among("memories.kind", sorted(filter.kinds))
-    if filter.categories is not None:
-        yield among("memories.category", sorted(filter.categories))
+def _conditions(filter: Filter, now: datetime) -> Iterator[Condition]:
+    yield from by_columns(filter, milliseconds(now), "%s", among)
     if filter.user_id is not None:
         yield "memories.user_id = %s", [filter.user_id]
     if filter.conversation_id is not None:
         yield "memories.conversation_id = %s", [filter.conversation_id]
     if filter.access_levels is not None:
         yield among("memories.access_level", sorted(filter.access_levels))
-    yield from _mark_conditions(filter)
+    if filter.flag is not None:  # memories_by_flag
+        yield "memories.flags <> '[]'", []
+    if filter.flag not in (None, "any"):
+        yield holds("memories.flags", str(filter.flag))
     yield from by_rows(filter, "%s", among)
 
 

@@ -17,7 +17,16 @@ import apsw
 
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
-from scrubjay.stores.tables.sql import Condition, View, by_rows, join_conditions, seen_through, talks
+from scrubjay.stores.tables.sql import (
+    Condition,
+    View,
+    bounds,
+    by_columns,
+    by_rows,
+    join_conditions,
+    seen_through,
+    talks,
+)
 from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.memory import AccessLevel, State
@@ -68,45 +77,29 @@ class Restriction:
     views: tuple[View, ...]
     sees_all: bool  # the audience does, beyond these views
     states: tuple[int, ...]
-    expired: bool | None
+    filter: Filter
     now: int
-    created_since: int | None
-    created_until: int | None
-    min_importance: float | None
-    max_importance: float | None
-    kinds: tuple[str, ...] | None
-    categories: tuple[str, ...] | None
     user: int | None
     conversation: int | None
     by_rows: tuple[Condition, ...]  # what only SQL can say
     few: bool  # an index of their own finds the rows that it admits
-    few_tags: tuple[str, ...] | None  # the first of `by_rows`, if they are on few memories
+    few_tags: tuple[str, ...]  # the first of `by_rows`, if they are on few memories
 
     def condition(self) -> Condition:
-        return join_conditions([visible_rows(self.views), *self._by_numbers(), *self.by_rows], "AND")
+        named = (("user_id", self.user), ("conversation_id", self.conversation))
+        return join_conditions(
+            [
+                visible_rows(self.views),
+                among("memories.state", self.states),
+                *by_columns(self.filter, self.now, "?", among),
+                *((f"memories.{column} = ?", [number]) for column, number in named if number is not None),
+                *self.by_rows,
+            ],
+            "AND",
+        )
 
-    def _by_numbers(self) -> Iterator[Condition]:
-        yield among("memories.state", self.states)
-        if self.expired is False:
-            yield "(memories.expires_at IS NULL OR memories.expires_at > ?)", [self.now]
-        if self.expired is True:
-            yield "memories.expires_at <= ?", [self.now]
-        if self.created_since is not None:
-            yield "memories.created_at >= ?", [self.created_since]
-        if self.created_until is not None:
-            yield "memories.created_at <= ?", [self.created_until]
-        if self.min_importance is not None:
-            yield "memories.importance >= ?", [self.min_importance]
-        if self.max_importance is not None:
-            yield "memories.importance <= ?", [self.max_importance]
-        if self.kinds is not None:
-            yield among("memories.kind", self.kinds)
-        if self.categories is not None:
-            yield among("memories.category", self.categories)
-        if self.user is not None:
-            yield "memories.user_id = ?", [self.user]
-        if self.conversation is not None:
-            yield "memories.conversation_id = ?", [self.conversation]
+
+FEW = ("ids", "id_prefix", "belongs_to", "flag", "phrased", "topic")  # fields of a filter that few memories meet
 
 
 def restrict(
@@ -118,43 +111,28 @@ def restrict(
     """
     views = views_of(con, audience)
     states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
-    user = number_of(con, filter.user_id)
-    conversation = number_of(con, filter.conversation_id)
-    unknown = (filter.user_id is not None and user is None) or (
-        filter.conversation_id is not None and conversation is None
-    )
+    user, conversation = number_of(con, filter.user_id), number_of(con, filter.conversation_id)
+    named = ((filter.user_id, user), (filter.conversation_id, conversation))
+    unknown = any(name is not None and number is None for name, number in named)
     sets = (filter.kinds, filter.categories, filter.tags, filter.access_levels, filter.ids)
     if not views or not states or unknown or any(one is not None and not one for one in sets):
         return None
     told, outdated = _told_apart(states, superseded_for(con, audience))
-    few_tags = filter.tags is not None and _few(con, "tags", among("tag", sorted(filter.tags)))  # tags_by_tag
+    tags = tuple(sorted(filter.tags or ()))
+    few_tags = tags if tags and _few(con, "tags", among("tag", tags)) else ()  # tags_by_tag
     few_in_conversation = conversation is not None and _few(con, "memories", ("conversation_id = ?", [conversation]))
-    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "?")),)
+    few = any(getattr(filter, name) is not None for name in FEW) or filter.expired is True
     return Restriction(
         views=views,
         sees_all=audience.sees_all,
         states=told,
-        expired=filter.expired,
+        filter=filter,
         now=milliseconds(now),
-        created_since=None if filter.created_since is None else milliseconds(filter.created_since),
-        created_until=None if filter.created_until is None else milliseconds(filter.created_until),
-        min_importance=filter.min_importance,
-        max_importance=filter.max_importance,
-        kinds=_sorted_names(filter.kinds),
-        categories=_sorted_names(filter.categories),
         user=user,
         conversation=conversation,
-        by_rows=(*_by_rows(filter, few_tags=few_tags), *belonging, *outdated),
-        few=few_tags
-        or few_in_conversation
-        or filter.expired is True
-        or filter.ids is not None
-        or filter.id_prefix is not None
-        or filter.belongs_to is not None
-        or filter.flag is not None
-        or filter.phrased is not None
-        or filter.topic is not None,
-        few_tags=tuple(sorted(filter.tags)) if filter.tags is not None and few_tags else None,
+        by_rows=(*_by_rows(filter, audience, few_tags=bool(few_tags)), *outdated),
+        few=few or few_in_conversation or bool(few_tags),
+        few_tags=few_tags,
     )
 
 
@@ -254,7 +232,7 @@ def placeholders(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
 
 
-def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
+def _by_rows(filter: Filter, audience: Audience, *, few_tags: bool) -> Iterator[Condition]:
     if filter.tags is not None:  # tags_by_tag; the plus keeps the planner from starting with many rows
         sql, values = among("tag", sorted(filter.tags))
         yield f"{'' if few_tags else '+'}memories.seq IN (SELECT memory FROM tags WHERE {sql})", values
@@ -262,6 +240,8 @@ def _by_rows(filter: Filter, *, few_tags: bool) -> Iterator[Condition]:
         yield _at_levels(filter.access_levels)
     if filter.flag is not None:
         yield _flag_condition(filter.flag)
+    if filter.belongs_to is not None:
+        yield _belonging(filter.belongs_to, talks(audience, "?"))
     yield from by_rows(filter, "?", among)
 
 
@@ -335,10 +315,6 @@ def number_of(con: apsw.Connection, name: str | None) -> int | None:
     return number
 
 
-def _sorted_names(names: frozenset[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(sorted(names))
-
-
 # How much a restriction admits, estimated without reading it: small scopes are searched in another way than large ones.
 
 
@@ -349,21 +325,21 @@ def is_small(con: apsw.Connection, restriction: Restriction, few: int) -> bool:
     """Whether few memories are meant and an index finds them."""
     if restriction.few or not few:
         return restriction.few
-    index, conditions = "memories_by_created", [visible_rows(restriction.views), among("state", restriction.states)]
-    if restriction.user is not None:
+    conditions = [visible_rows(restriction.views), among("state", restriction.states)]
+    if restriction.user is None:
+        index = "memories_by_created"
+        limits = bounds(restriction.filter)
+        conditions += [(f"{column} {sign} ?", [bound]) for column, sign, bound in limits if column == "created_at"]
+    else:
         index = "memories_by_user"
         conditions.append(("user_id = ?", [restriction.user]))
-    elif restriction.created_since is not None:
-        conditions.append(("created_at >= ?", [restriction.created_since]))
-    if restriction.user is None and restriction.created_until is not None:
-        conditions.append(("created_at <= ?", [restriction.created_until]))
     return _few(con, f"memories INDEXED BY {index}", join_conditions(conditions, "AND"), few)
 
 
 def members(restriction: Restriction) -> Condition:
     """A statement for the memories that a restriction admits, each once. It may give more: those that one index finds
     without a look at their rows."""
-    if restriction.few_tags is not None and len(restriction.by_rows) == 1:
+    if restriction.few_tags and len(restriction.by_rows) == 1:
         where, values = among("tag", restriction.few_tags)
         return f"SELECT DISTINCT memory FROM tags WHERE {where}", values  # tags_by_tag
     if restriction.few and restriction.conversation is not None and not restriction.by_rows:

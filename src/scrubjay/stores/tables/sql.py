@@ -81,6 +81,32 @@ def join_conditions(conditions: Collection[Condition], word: str) -> Condition:
     return f"({sql})", [value for _, values in conditions for value in values]
 
 
+def bounds(filter: Filter) -> Iterator[tuple[str, str, int | float]]:
+    """Columns that a filter limits, from which side, and where."""
+    if filter.created_since is not None:
+        yield "created_at", ">=", milliseconds(filter.created_since)
+    if filter.created_until is not None:
+        yield "created_at", "<=", milliseconds(filter.created_until)
+    if filter.min_importance is not None:
+        yield "importance", ">=", float(filter.min_importance)
+    if filter.max_importance is not None:
+        yield "importance", "<=", float(filter.max_importance)
+
+
+def by_columns(
+    filter: Filter, now: int, mark: str, among: Callable[[str, Sequence[Any]], Condition]
+) -> Iterator[Condition]:
+    """What a filter asks of columns that the indexes hold."""
+    if filter.expired is not None:
+        lasting = "memories.expires_at IS NULL OR memories.expires_at >"
+        yield f"({'memories.expires_at <=' if filter.expired else lasting} {mark})", [now]
+    for column, sign, bound in bounds(filter):
+        yield f"memories.{column} {sign} {mark}", [bound]
+    for column, names in (("kind", filter.kinds), ("category", filter.categories)):
+        if names is not None:
+            yield among(f"memories.{column}", sorted(names))
+
+
 def by_rows(filter: Filter, mark: str, among: Callable[[str, Sequence[Any]], Condition]) -> Iterator[Condition]:
     """What a filter asks of columns that are called the same in every backend, and that no index of vectors holds."""
     if filter.accessed_until is not None:

@@ -30,7 +30,7 @@ from scrubjay.stores.sqlite.filters import SMALL, Restriction, among, change_of,
 from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Score, Scores, Within
 from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.sqlite.vectors.blobs import matrix, read_into, to_floats
-from scrubjay.stores.tables.sql import Condition, View, join_conditions
+from scrubjay.stores.tables.sql import Condition, View, bounds, join_conditions
 
 CHUNK = 512  # rows; what is only read on the way takes room, in every window of an editor
 FEW_PAGES = -1024  # KiB that SQLite keeps of what is read once, as vectors are
@@ -295,20 +295,15 @@ def conditions(view: View, restriction: Restriction) -> Iterator[Condition]:
         yield "space = ?", [view.space]
     if view.audiences is not None:
         yield among("audience", view.audiences)
-    if restriction.expired is not None:
-        yield f"expires {'<=' if restriction.expired else '>'} ?", [restriction.now]
-    if restriction.created_since is not None:
-        yield "created >= ?", [restriction.created_since]
-    if restriction.created_until is not None:
-        yield "created <= ?", [restriction.created_until]
-    if restriction.min_importance is not None:
-        yield "importance >= ?", [vec1.thousandths(restriction.min_importance)]
-    if restriction.max_importance is not None:
-        yield "importance <= ?", [vec1.thousandths(restriction.max_importance)]
-    if restriction.kinds is not None:
-        yield among("kind", [vec1.code(kind) for kind in restriction.kinds])
-    if restriction.categories is not None:
-        yield among("category", [vec1.code(category) for category in restriction.categories])
+    asked = restriction.filter
+    if asked.expired is not None:
+        yield f"expires {'<=' if asked.expired else '>'} ?", [restriction.now]
+    for column, sign, bound in bounds(asked):
+        number = vec1.thousandths(bound) if column == "importance" else bound
+        yield f"{column.removesuffix('_at')} {sign} ?", [number]
+    for column, names in (("kind", asked.kinds), ("category", asked.categories)):
+        if names is not None:
+            yield among(column, [vec1.code(name) for name in names])
     if restriction.user is not None:
         yield "user = ?", [restriction.user]
     if restriction.conversation is not None:
