@@ -801,3 +801,15 @@ def test_a_private_conversation_is_found_in_another_workspace_by_its_user_only(j
 
     assert done(people[0], "get_conversation", conversation_id="c1")["conversation"]["workspace_id"] == "workspace-work"
     assert "not found" in failing(people[1], "get_conversation", conversation_id="c1")
+
+
+@pytest.mark.parametrize("name", ["memoryId", "memory_id"])
+def test_a_memory_is_injected_by_either_name_of_its_id(jay, name):
+    memory = f"memory-{jay.store('The harbour opens at six').memory.id.removeprefix('mem_')}"
+    call = chimera.call
+
+    linked = call(jay, "inject_memory", {"conversation_id": "talk", name: memory})
+    both = call(jay, "inject_memory", {"conversation_id": "talk", "memoryId": memory, "memory_id": memory})
+
+    assert linked.body["data"]["memoryId"] == memory
+    assert both.failed
