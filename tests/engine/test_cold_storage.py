@@ -545,7 +545,7 @@ def test_criteria_pass_over_what_is_held_or_not_ones_own(jay):
 
 
 def test_many_are_archived_batch_by_batch_with_progress(jay, monkeypatch):
-    monkeypatch.setattr(archiving, "BATCH", 3)
+    monkeypatch.setattr(archiving, "PAGE", 3)
     ids = jay.store_many([{"content": f"note {n}", "importance": 0.1} for n in range(8)])
     said = []
 

@@ -123,7 +123,7 @@ def test_a_model_that_fails_at_the_first_text_throws_nothing_away(open_engine):
 
 @pytest.mark.parametrize("batches", [1, 2, 3])
 def test_broken_off_anywhere_it_goes_on_where_it_was(open_engine, monkeypatch, batches):
-    monkeypatch.setattr(tasks, "AT_ONCE", 40)
+    monkeypatch.setattr(tasks, "PAGE", 40)
     old = open_engine()
     fill(old)
     with pytest.raises(KeyboardInterrupt):

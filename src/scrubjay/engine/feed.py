@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access, cursors
+from scrubjay.engine.holding import PAGE
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.promises.memories import Position
 from scrubjay.values.callers import Role
@@ -22,7 +23,6 @@ from scrubjay.values.store import Event
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-BATCH = 500
 LAST_NUMBER = 2**63 - 1
 
 
@@ -81,7 +81,7 @@ class Feed:
 
     def _visible_events(self, after: int) -> Iterator[Event | None]:
         while True:
-            batch = self._records.history.events(self._engine.spaces[0], after=after, limit=BATCH)
+            batch = self._records.history.events(self._engine.spaces[0], after=after, limit=PAGE)
             visible = self._visible([event.memory for event in batch if event.memory is not None])
             for event in batch:
                 after = event.number
@@ -89,7 +89,7 @@ class Feed:
                     yield event
                 elif event.memory in visible:
                     yield event if event.reason is None else self._without_secrets(event)
-            if len(batch) < BATCH:
+            if len(batch) < PAGE:
                 yield None
 
     def _visible(self, ids: Sequence[str]) -> set[str]:

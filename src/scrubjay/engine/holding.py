@@ -1,4 +1,6 @@
-"""Memories held for long work: others may read them, but their changes are refused (`Locked`) until it is done.
+"""How much work is done at once, and for how long one process does it alone.
+
+Memories are held for long work: others may read them, but their changes are refused (`Locked`) until it is done.
 
 Consolidation, archiving and sync hold what they touch between reading it and writing it. A hold ends with its block,
 or after `HOLD_SECONDS` if the process dies; whoever works longer renews it. It keeps others' changes from being
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from scrubjay.stores.promises.memories import Store, Transaction
 
 HOLD_SECONDS = 120.0
+LEASE_SECONDS = 15.0  # for which one process alone does some work in the background; it renews that
+PAUSE_SECONDS = 5.0  # between looks at what other processes have left
+CLOSING_SECONDS = 5.0  # what a thread gets to come to its end
+BATCH = 64  # memories that are written in one transaction
+PAGE = 500  # rows that are read at once
 
 
 @contextmanager

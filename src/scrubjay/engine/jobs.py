@@ -19,6 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
+from scrubjay.engine.holding import CLOSING_SECONDS, LEASE_SECONDS, PAUSE_SECONDS
 from scrubjay.engine.store import intake
 from scrubjay.errors import Error, Internal, InvalidInput, JobNotFound
 from scrubjay.lazy import logging
@@ -33,11 +34,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.promises.memories import Transaction
 
-LEASE_SECONDS = 15.0
-RENEW_SECONDS = 5.0
-PAUSE_SECONDS = 5.0  # between looks at what others have left
 WRITE_SECONDS = 0.5  # between notes of progress, and looks whether it is to be cancelled
-CLOSING_SECONDS = 5.0  # what a running job gets to come to a halt
 MOST_ATTEMPTS = 5  # at a job whose servers keep dying
 KEPT = timedelta(days=7)  # how long a finished job can be asked about
 MAX_LISTED = 100
@@ -289,7 +286,7 @@ class JobWorker:
                 tx.jobs.put(replace(job, attempts=job.attempts - 1))
 
     def _renew(self, name: str, lost: threading.Event, done: threading.Event) -> None:
-        while not done.wait(RENEW_SECONDS):
+        while not done.wait(PAUSE_SECONDS):
             try:
                 if not self._engine.records.upkeep.lease(name, holder=self._holder, seconds=LEASE_SECONDS):
                     lost.set()  # this machine slept, and another has taken over

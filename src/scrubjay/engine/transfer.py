@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
 from scrubjay.engine.cursors import pages
+from scrubjay.engine.holding import BATCH, PAGE
 from scrubjay.engine.lifecycle import supersession
 from scrubjay.engine.store import embedding, intake, loading, names
 from scrubjay.errors import Conflict, Error, InvalidInput, QuotaExceeded
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from scrubjay.engine.store.history import TextVectors
 
 FORMAT = 1
-PAGE = 500
-BATCH = 64  # lines of an import that are embedded and written together …
 BATCH_OF_TEXTS = 512  # … or only written, where there is no model
 ALL_BUT_PURGED = Filter(states=frozenset(State) - {State.PURGED}, expired=None)
 LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in

@@ -27,7 +27,7 @@ from scrubjay.stores.promises.memories import Reads, Store, Transaction
 from scrubjay.text.letters import SENTENCES, normalise
 from scrubjay.text.secrets import mask_secrets, names_a_secret, secrets_in
 from scrubjay.text.tokens import SAME, root
-from scrubjay.text.words import query_words
+from scrubjay.text.words import WORDS_REMEMBERED, query_words
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory, new_id
 
@@ -400,7 +400,6 @@ INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 WORD = re.compile(r"[^\W\d_]+")
 PLAIN = re.compile(r"[a-zа-я]{2,} ?")
 END = re.compile(r"[.!?](?<!\ba\.i[.!?])\s")  # of a sentence
-KNOWN_WORDS = 20_000  # whose groups are remembered
 
 Signs = list[tuple[str, int]]
 
@@ -468,7 +467,7 @@ class _Known(dict[str, int]):
         mark = BEGINNINGS.get(f"{word} ", 0)
         for length in range(1, len(word) + 1):
             mark |= BEGINNINGS.get(word[:length], 0)
-        if len(self) >= KNOWN_WORDS:
+        if len(self) >= WORDS_REMEMBERED:
             self.clear()
         self[word] = mark
         return mark

@@ -13,10 +13,9 @@ from typing import Any
 
 import apsw
 
-from scrubjay.text.words import term, words_to_index
+from scrubjay.text.words import WORDS_REMEMBERED, term, words_to_index
 
 TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M* So"]  # behind porter, as in the schema
-MOST_REMEMBERED = 10_000  # words that were asked for
 
 _thread = threading.local()  # a connection serves one thread at a time
 
@@ -26,7 +25,7 @@ def stems(words: Iterable[str]) -> dict[str, str]:
     return {word: stem for word in words if (stem := stem_of(word))}
 
 
-@lru_cache(MOST_REMEMBERED)
+@lru_cache(WORDS_REMEMBERED)
 def stem_of(word: str) -> str:
     """What the index has for a query word; nothing if the tokenizer sees no word in it."""
     return "".join(_tokens(term(word), apsw.FTS5_TOKENIZE_QUERY))

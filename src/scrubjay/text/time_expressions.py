@@ -27,11 +27,11 @@ from scrubjay.lazy import numpy as np
 from scrubjay.text.tokens import WORD, words_of
 from scrubjay.values.frozen import dataclass
 from scrubjay.values.search import Column, Period
+from scrubjay.values.times import EPOCH
 
 LONGEST = 2_000  # characters of a question that are looked at
 DAY = timedelta(days=1)
 MICROSECOND = timedelta(microseconds=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ MAX_WORD = 100  # characters; what is longer is not a word, and is found by its 
 ROWS_TO_COME = 50  # how many more rows than it has an index is taken to have when the rarity of a word is judged
 RARE = 5.0  # inverse frequency from which on a word is as rare as can be
 MAX_GROWTH = 3  # of a text whose signs are spelt out
-MAX_SPELT = 20_000  # words whose spelling is remembered
+WORDS_REMEMBERED = 20_000  # words of which each process remembers what was found out about them
 MAX_WHOLE = 64  # an identifier longer than this is found by its parts only
 SMALL_ROWS = 1_000  # an index in which most words are common by chance
 DECIMALS = 9  # of a score by words: what FTS5 computes and what is computed elsewhere may differ in the last bit
@@ -187,7 +187,7 @@ class _Spelt(dict[str, str]):
         whole = [term(piece)] if len(parts) > 1 and len(piece) <= MAX_WHOLE else []
         spelt = " ".join((*parts, *whole))
         if piece.isalpha() and len(piece) <= MAX_WHOLE:  # what may be a code or a number is not kept
-            if len(self) >= MAX_SPELT:
+            if len(self) >= WORDS_REMEMBERED:
                 self.clear()
             self[piece] = spelt
         return spelt

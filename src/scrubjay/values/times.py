@@ -66,14 +66,14 @@ def read_time(value: str | float, *, field: str) -> datetime:
         raise InvalidInput(f"{field} is out of range.", field=field) from None
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)  # made once: to multiply it takes a third of the time of making another
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)  # made once: to multiply it takes a third of the time of making another
 
 
 def milliseconds(at: datetime) -> int:
     """Since 1970, rounded down: what stores keep of a time."""
-    return (at - _EPOCH) // _MILLISECOND
+    return (at - EPOCH) // MILLISECOND
 
 
 def moment(milliseconds: int) -> datetime:
-    return _EPOCH + milliseconds * _MILLISECOND
+    return EPOCH + milliseconds * MILLISECOND

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.archive.marks import tier_of
 from scrubjay.engine.cursors import pages
+from scrubjay.engine.holding import PAGE
 from scrubjay.engine.lifecycle import publishing
 from scrubjay.engine.store import intake
 from scrubjay.errors import ArchiveDamaged, ArchiveUnavailable, Error, InvalidInput
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from scrubjay.archives.base import Objects
     from scrubjay.engine.engine import Engine
 
-BATCH = 500  # memories at a time
 UNCLAIMED = timedelta(hours=1)  # how long an object may be announced before it counts as abandoned
 AWAY = Filter(states=frozenset({State.ARCHIVED, State.DELETED}), expired=None)  # what may be archived
 
@@ -74,7 +74,7 @@ class Archives:
     def damaged(self, progress: Callable[[int], None] | None = None) -> Iterator[tuple[str, Error]]:
         """Every archived memory that could not be restored now, and why."""
         engine, looked = self._engine, 0
-        for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=BATCH):
+        for page in pages(engine.records, AWAY, access.EVERYTHING, now=engine.now(), size=PAGE):
             for name, archive in engine.records.archives.get([memory.id for memory in page]).items():
                 try:
                     self._unpack(archive)
@@ -93,7 +93,7 @@ class Archives:
         if engine.parts.archive is None:
             return 0
         with suppress(Error):
-            for name in engine.records.archives.objects_due(engine.now(), BATCH):
+            for name in engine.records.archives.objects_due(engine.now(), PAGE):
                 with suppress(Error):
                     engine.parts.archive.remove(name)
                     removed.append(name)

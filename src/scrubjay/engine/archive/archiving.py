@@ -17,18 +17,18 @@ from time import perf_counter
 
 from scrubjay.engine import access
 from scrubjay.engine.archive import prices
-from scrubjay.engine.archive.archives import BATCH, ArchivedText, Archives, check_count, pack, spent_ms
+from scrubjay.engine.archive.archives import ArchivedText, Archives, check_count, pack, spent_ms
 from scrubjay.engine.cursors import pages
-from scrubjay.engine.holding import holding
+from scrubjay.engine.holding import PAGE, holding
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.errors import AlreadyArchived, Error, InvalidInput, QuotaExceeded, Unprocessable
 from scrubjay.stores.promises.memories import Transaction
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import AT_HAND, Archive, Category, Memory, Status, Tier, Version, random_suffix
 from scrubjay.values.search import Filter
+from scrubjay.values.times import MILLISECOND
 
 MOST = 1_000  # ids in one call
-MOMENT = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Criteria:
             accessed_until=idle,
             max_importance=None if self.below_importance is None else math.nextafter(self.below_importance, -1.0),
             categories=self.categories,
-            created_until=None if self.before is None else self.before - MOMENT,
+            created_until=None if self.before is None else self.before - MILLISECOND,
         )
 
 
@@ -135,8 +135,8 @@ class Archiving(Archives):
         if dry_run:
             return self._preview(found, terms)
         done: list[PutAway] = []
-        for start in range(0, len(found), BATCH):
-            names = [memory.id for memory in found[start : start + BATCH]]
+        for start in range(0, len(found), PAGE):
+            names = [memory.id for memory in found[start : start + PAGE]]
             busy = engine.records.jobs.held(names)
             free = [name for name in names if name not in busy]
             with self._prepare(free, terms) as (held, prepared), engine.records.writing() as tx:
@@ -157,7 +157,7 @@ class Archiving(Archives):
     def _matching(self, filter: Filter) -> Iterator[Memory]:
         engine = self._engine
         audience = engine.bound_to(only=True).audience(filter)  # a policy is that of a space
-        for page in pages(engine.records, filter, audience, now=engine.now(), size=BATCH, newest_first=False):
+        for page in pages(engine.records, filter, audience, now=engine.now(), size=PAGE, newest_first=False):
             yield from (memory for memory in page if access.may_change(engine.caller, memory))
 
     def _read(self, ids: Sequence[str]) -> list[Memory]:

@@ -21,12 +21,10 @@ from scrubjay.engine.archive.archiving import Archiving
 from scrubjay.engine.archive.marks import ELSEWHERE
 from scrubjay.engine.archive.restoring import Restoring
 from scrubjay.engine.cursors import pages
-from scrubjay.engine.holding import holding
+from scrubjay.engine.holding import BATCH, holding
 from scrubjay.errors import ArchiveDamaged, Locked
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Archive, Tier
-
-BATCH = 100  # memories at a time, whose packed texts are in memory
 
 
 class Place(StrEnum):

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 HISTORY = 10  # messages of a context
 MAX_ANSWER = 200_000  # characters
 LAST_SAID = 3  # messages that say what a conversation is about
-MAX_TITLE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -492,7 +491,7 @@ def check_conversation(conversation: Conversation) -> Conversation:
     """:raises InvalidInput: naming the field that cannot be kept"""
     intake.check_name(conversation.id, "conversation_id")
     if conversation.title is not None:
-        intake.check_text(conversation.title, "title", maximum=MAX_TITLE)
+        intake.check_text(conversation.title, "title", maximum=intake.MAX_TITLE)
     if conversation.access_level is AccessLevel.PUBLIC:
         raise InvalidInput("A conversation must be private or shared.", field="access_level")
     if conversation.system_prompt is not None:

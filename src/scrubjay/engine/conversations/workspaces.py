@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 PREFIX = "workspace-"
-MAX_NAME = 200
 
 
 def id_of(space: str) -> str:
@@ -32,7 +31,7 @@ class Workspaces:
 
     def create(self, name: str, *, description: str | None = None) -> Space:
         """A new workspace; its space is named after it, with a number where that name is taken."""
-        intake.check_text(name, "name", maximum=MAX_NAME)
+        intake.check_text(name, "name", maximum=intake.MAX_TITLE)
         if description is not None:
             intake.check_text(description, "description")
         engine = self._engine

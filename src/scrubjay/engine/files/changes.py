@@ -26,7 +26,6 @@ from scrubjay.values.memory import AT_HAND, AccessLevel, Memory, State
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-BATCH = 64  # files taken in per transaction
 
 Progress = Callable[[int, int], None]  # what is done, of how many
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
+from scrubjay.engine.holding import BATCH
 from scrubjay.folders.markdown import links_in
 from scrubjay.stores.promises.files import File
 from scrubjay.stores.promises.memories import Transaction
@@ -21,7 +22,6 @@ from scrubjay.values.memory import AT_HAND, LinkKind, Memory
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-BATCH = 64
 RELATED = frozenset({LinkKind.RELATED})
 MOST_WAITING = 10_000  # links, in one folder
 

@@ -24,7 +24,6 @@ from typing import Any
 
 from scrubjay.engine import access
 from scrubjay.engine.files.changes import (
-    BATCH,
     Differences,
     FileChange,
     Progress,
@@ -35,6 +34,7 @@ from scrubjay.engine.files.changes import (
 )
 from scrubjay.engine.files.document import level_of, parts_of, path_found, said_otherwise
 from scrubjay.engine.files.links import NoteLinks
+from scrubjay.engine.holding import BATCH
 from scrubjay.engine.lifecycle import lifecycle
 from scrubjay.engine.store import embedding, intake, names
 from scrubjay.engine.store.enrichment import enrich

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
+from scrubjay.engine.holding import BATCH
 from scrubjay.engine.lifecycle.supersession import (
     PLAIN,
     RELEASED,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
-BATCH = 64  # memories that are pruned per transaction
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 

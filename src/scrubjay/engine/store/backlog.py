@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from scrubjay.engine.holding import CLOSING_SECONDS, LEASE_SECONDS, PAUSE_SECONDS
 from scrubjay.engine.store.embedding import Embedding
-from scrubjay.engine.store.models import Further, Models
+from scrubjay.engine.store.models import BATCH, Further, Models
 from scrubjay.errors import EmbeddingError, Error, ModelMissing, StorageBusy
 from scrubjay.lazy import logging
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, OWN_MODEL, Pending, Store
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 
 LEASE = "embedding"
-LEASE_SECONDS = 15.0
-PAUSE_SECONDS = 5.0  # between looks at what other processes left behind
-BATCH = 16
 GIVE_UP = 5  # failed attempts at one text
-CLOSING_SECONDS = 5.0  # what closing may spend on finishing
 
 
 class Backlog:

@@ -45,10 +45,9 @@ Result = TypeVar("Result")
 Payload = TypeVar("Payload")
 Item = TypeVar("Item")
 
-THREADS = 2  # that embed what calls wait for
+THREADS = 2  # that embed what calls wait for, or the next batches of a bulk load
 QUICK = 0.1  # of the time that a call waits: who answered within it is asked without a second thread
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
-AHEAD = 2  # batches of a bulk load that are embedded while an earlier one is written
 AT_A_STRETCH_SECONDS = 0.0005  # for which a bulk load keeps the interpreter while texts are embedded …
 ASIDE_SECONDS = 0.00005  # … and for which it lets others have it: as long as a thread takes to wake
 LOADING_SECONDS = 10.0  # from when loading begins, for which calls wait until the model is loaded
@@ -407,12 +406,12 @@ def embed_ahead(
             memories, texts, payload = waiting.popleft()
             yield memories, texts.result(), payload
 
-    pool = futures.ThreadPoolExecutor(AHEAD, "ahead")
+    pool = futures.ThreadPoolExecutor(THREADS, "ahead")
     try:
         try:
             for memories, payload in batches:
                 waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
-                yield from given_out(AHEAD)
+                yield from given_out(THREADS)
         except Error:
             yield from given_out(0)
             raise

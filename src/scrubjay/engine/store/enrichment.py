@@ -22,7 +22,7 @@ from scrubjay.text import tokens
 from scrubjay.text.languages import in_another_language
 from scrubjay.text.reading import READ as READ_AT_START
 from scrubjay.text.reading import read as read_text
-from scrubjay.text.words import STOP_WORDS
+from scrubjay.text.words import STOP_WORDS, WORDS_REMEMBERED
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import Category, Kind, Memory, NewMemory, Source
 
@@ -130,7 +130,6 @@ MOST = 5  # phrases of one text
 LONGEST = 3  # words of a phrase
 MAX_PHRASE = 50  # characters
 MAX_WORD = 30  # characters; what is longer is a key or a hash
-KNOWN_WORDS = 5_000  # that are remembered: texts share most of theirs
 READ = 8_000  # characters: a longer text has said by then what it is about
 
 # A word, with what an apostrophe adds. Compounds (e-mail, snake_case, config.yaml) are one word, as are C++ and C#.
@@ -312,7 +311,7 @@ class ByItself(NamedTuple):
     verb_inside: bool  # within a phrase
 
 
-@lru_cache(KNOWN_WORDS)
+@lru_cache(WORDS_REMEMBERED)
 def by_itself(raw: str) -> ByItself | None:
     """None for what is never part of a phrase."""
     lower = unicodedata.normalize("NFC", raw).lower()

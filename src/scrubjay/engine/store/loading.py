@@ -7,6 +7,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.engine import access
+from scrubjay.engine.holding import BATCH
 from scrubjay.engine.store import embedding, enrichment, intake, names
 from scrubjay.engine.store.history import TextVectors
 from scrubjay.stores.promises.memories import Transaction
@@ -16,8 +17,6 @@ from scrubjay.values.memory import Kind, Memory, NewMemory, State, Stored
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
-
-BATCH = 64  # memories of a bulk load per transaction
 
 
 def store_many(

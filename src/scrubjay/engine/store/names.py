@@ -23,8 +23,7 @@ from scrubjay.values.frozen import replace
 from scrubjay.values.memory import AT_HAND, AccessLevel, Kind, Memory, random_suffix
 
 CHECKPOINT = re.compile(r"checkpoint_([0-9]{1,16})")
-MOST_COUNTED = 10**15  # a sync that brings a larger number does not move the count: the next would not be found
-MOST_BROUGHT = 10**9  # up to which a number is kept that an import brings: room enough is left for those that follow
+MOST_NUMBERED = 10**9  # numbers from elsewhere are kept up to here: room is left for those that follow
 DECISION = re.compile(r"decision_[a-z0-9_]{1,200}")
 SLUG = 50
 TAIL = 4
@@ -36,7 +35,7 @@ def name_decision(tx: Transaction, memory: Memory) -> Memory:
         return _with_name(memory, _decision_name(tx, memory))
     if memory.kind is Kind.CHECKPOINT:
         brought = number_of(memory)
-        number = free_number(tx, memory.space, brought if brought is not None and brought < MOST_BROUGHT else None)
+        number = free_number(tx, memory.space, brought if brought is not None and brought < MOST_NUMBERED else None)
         memory = replace(_with_name(memory, f"checkpoint_{number}"), path=f"checkpoints/{number}")
         return replace(memory, path=free_path(tx, memory))
     return memory

@@ -333,7 +333,7 @@ class StorePeer(Peer):
     def _keep_number(self, tx: Transaction, memory: Memory) -> None:
         """Let the name of a checkpoint lead to the one with this number and this path."""
         if (number := names.number_of(memory)) is not None:
-            tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_COUNTED else 0)
+            tx.spaces.note_checkpoint(memory.space, number if number < names.MOST_NUMBERED else 0)
             tx.history.move_alias(names.alias_of(memory) or memory.id, memory.id)
 
     def _record(self, tx: Transaction, memory: Memory, action: str, names: tuple[str, ...] = ()) -> None:

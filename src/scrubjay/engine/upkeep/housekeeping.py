@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrubjay.engine import access
+from scrubjay.engine.holding import BATCH, LEASE_SECONDS
 from scrubjay.errors import Error
 from scrubjay.lazy import logging
 from scrubjay.stores.promises.memories import Store
@@ -19,9 +20,7 @@ from scrubjay.values.memory import random_suffix
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
 
-LEASE_SECONDS = 15.0
 PAUSE_SECONDS = 60.0  # between looks whether there is something to do
-BATCH = 100  # memories that are erased between two renewals of the lease
 
 
 class Worker:

@@ -8,7 +8,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.engine.store.backlog import GIVE_UP, LEASE, LEASE_SECONDS
+from scrubjay.engine.holding import BATCH, LEASE_SECONDS, PAGE
+from scrubjay.engine.store.backlog import GIVE_UP, LEASE
 from scrubjay.engine.store.embedding import HARMLESS
 from scrubjay.errors import Conflict, EmbeddingError, InvalidInput, Locked, ModelMissing
 from scrubjay.machine.paths import full_path
@@ -122,8 +123,6 @@ def reporting(handle: Handle, note: str) -> Callable[[int, int], None]:
 
 BECOMING = "becoming "
 CLEARED = "reembedding_cleared"  # vectors up to this memory are gone
-AT_ONCE = 500  # memories whose vectors are thrown away in one transaction
-BATCH = 64  # memories embedded together
 PATIENCE_SECONDS = 2 * LEASE_SECONDS
 
 
@@ -212,7 +211,7 @@ class Reembedding:
 
     def _clear_some(self) -> bool:
         with self._records.writing() as tx:
-            last = tx.drop_vectors(after=int(tx.history.fact(CLEARED) or 0), limit=AT_ONCE)
+            last = tx.drop_vectors(after=int(tx.history.fact(CLEARED) or 0), limit=PAGE)
             if last is not None:
                 tx.history.set_fact(CLEARED, str(last))
             return last is not None
