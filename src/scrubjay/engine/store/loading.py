@@ -71,9 +71,17 @@ def store_each(engine: Engine, items: Sequence[NewMemory], personal: Container[i
     ]
     admitted = [intake.admit(one, new) for one, new in zip(engines, items, strict=True)]
     if engine.parts.quota:
-        fresh = [memory for one, memory in zip(engines, admitted, strict=True) if not one.earlier_result(Stored)]
+        fresh = [memory for one, memory in zip(engines, admitted, strict=True) if not was_done(one)]
         intake.check_quota(engine, engine.records, *fresh)
     return [one.store(new) for one, new in zip(engines, items, strict=True)]
+
+
+def was_done(engine: Engine) -> bool:
+    """Whether this very request was done before, whether its result is a memory, a decision or a checkpoint."""
+    if engine.request is None:
+        return False
+    with engine.records.writing() as tx:
+        return tx.history.result_of(engine.request, now=engine.now()) is not None
 
 
 def admit_batches(
