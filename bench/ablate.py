@@ -29,7 +29,7 @@ from bench.data import folder, tools
 from scrubjay.embedders.catalogue import DEFAULT, find
 from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.search import ranking, verdict
+from scrubjay.engine.search import freshness, ranking
 from scrubjay.settings import load
 from scrubjay.text import names
 from scrubjay.values.memory import Link
@@ -72,7 +72,7 @@ def recording(into: list[Recorded]) -> Iterator[None]:
         one.ranked, one.passages = (query, tuple(periods), glimpses), further["passages"]
         one.links = [*further["links_among"](best, found.memories)]
         if not any(glimpses.conversation):
-            few = further["vectors_of"](best[: 4 * ranking.COMPARED])
+            few = further["vectors_of"](best[: 4 * freshness.COMPARED])
             one.vectors = {memory: vectors.setdefault(memory, vector) for memory, vector in few.items()}
         return rank(found, query, periods, glimpses, **further)
 
@@ -98,6 +98,11 @@ def order_of(one: Recorded) -> tuple[list[str], Numbers]:
     return [found.memories[row] for row in best], np.array([float(found.chances[row]) for row in best])
 
 
+def read_kept(file: Path) -> list[Recorded]:
+    found: list[Recorded] = pickle.loads(file.read_bytes())
+    return found
+
+
 # --- what is asked ---------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +123,13 @@ def worlds_asked(worlds: Sequence[phrases.World]) -> list[Recorded]:
                         if question.gold and not stranger:
                             ask(found, every, together, question, world, f"one store, {case}", stranger=False)
     return found
+
+
+def worlds_in_order(worlds: Sequence[phrases.World]) -> Iterator[phrases.World]:
+    """The world of each question, in the order in which `worlds_asked` asks them."""
+    for world in 2 * [*worlds]:
+        for stranger, question in 2 * [*questions_of(world, worlds)]:
+            yield from [world] * (1 if stranger or not question.gold else 2)
 
 
 def questions_of(world: phrases.World, worlds: Sequence[phrases.World]) -> Iterator[tuple[bool, phrases.Question]]:
@@ -198,20 +210,20 @@ def rules() -> Rules:
         "… named times": [(ranking, "TIME", 0.0)],
         "… conversation": [(ranking, "TOGETHER", 0.0)],
         "newer on one thing": [(ranking, "newer_first", same)],
-        "… not of people who talk": [(ranking, "TALKING", none)],
-        "… not of speakers": [(ranking, "speaks_again", never)],
-        "… pieces in common": [(ranking, "on_one_thing", always)],
-        "… on another one": [(ranking, "on_another_one", never)],
-        "… on another subject": [(ranking, "on_another_subject", never)],
-        "… not of who asks what was": [(ranking, "FORMER", none)],
+        "… not of people who talk": [(freshness, "TALKING", none)],
+        "… not of speakers": [(freshness, "speaks_again", never)],
+        "… pieces in common": [(freshness, "on_one_thing", always)],
+        "… on another one": [(freshness, "on_another_one", never)],
+        "… on another subject": [(freshness, "on_another_subject", never)],
+        "… not of who asks what was": [(freshness, "FORMER", none)],
         "of a pair the newer": [(ranking, "fresh_first", same)],
-        "label: half of the words": [(verdict, "WORDED", 2.0)],
+        "label: half of the words": [(ranking, "WORDED", 2.0)],
         **{
             f"label: {name}": [
-                (verdict, "BARE", {**verdict.BARE, name: 0.0}),
-                (verdict, "REWORDED", {**verdict.REWORDED, name: 0.0}),
+                (ranking, "BARE", {**ranking.BARE, name: 0.0}),
+                (ranking, "REWORDED", {**ranking.REWORDED, name: 0.0}),
             ]
-            for name in verdict.BARE
+            for name in ranking.BARE
             if name != "bias"
         },
     }
@@ -221,7 +233,7 @@ def rules() -> Rules:
 def reading_once() -> Iterator[None]:
     """What is read of a text is remembered: the same texts are ranked for every rule."""
     with ExitStack() as stack:
-        for whose, some in ((ranking, ("pieces", "heading", "is_english", "words_of")), (names, OF_NAMES)):
+        for whose, some in ((freshness, ("pieces", "find_rare_words", "words_of")), (names, OF_NAMES)):
             for name in some:
                 stack.enter_context(patch.object(whose, name, cache(getattr(whose, name))))
         yield
@@ -308,7 +320,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["SCRUBJAY_STRICT_EMBEDDING"] = "on"
     if options.kept and options.kept.exists():
-        recorded: list[Recorded] = pickle.loads(options.kept.read_bytes())
+        recorded = read_kept(options.kept)
     else:
         recorded = worlds_asked(phrases.load_worlds())
         recorded += [] if options.without_chats else chats_asked(options.data, options.cache)

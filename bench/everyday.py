@@ -24,7 +24,7 @@ from training.folds import kept, left_out
 
 import scrubjay
 from scrubjay.engine.conflicts import differences
-from scrubjay.engine.search import ranking
+from scrubjay.engine.search import freshness
 
 
 def run(path: Path) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def without(world: str) -> Iterator[None]:
             network = differences.network_of(inner, numbers(judge["middle"]), numbers(judge["outer"]), judge["bias"])
             stack.enter_context(patch.object(differences, "network", lambda: network))
         if (newer := left_out("newer", world)) is not None:
-            stack.enter_context(patch.object(ranking, "NEWER", newer))
+            stack.enter_context(patch.object(freshness, "NEWER", newer))
         yield
 
 

@@ -28,7 +28,7 @@ from training import worlds as training_worlds
 import scrubjay
 from bench.cached import remembering
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.search.verdict import WEAK
+from scrubjay.engine.search.ranking import WEAK
 from scrubjay.values.search import Verdict
 
 TRAINING = Path(training_worlds.__file__).parent

@@ -1,4 +1,4 @@
-"""Fits how likely a hit answers its question: the weights of `engine/search/verdict.py`.
+"""Fits how likely a hit answers its question: the weights of `engine/search/ranking.py`.
 
     python -m training.labels          the weights, and what they say of worlds that were left out of the fit
 
@@ -20,7 +20,7 @@ from bench import phrases
 from numpy.typing import NDArray
 
 from scrubjay.engine.engine import Engine
-from scrubjay.engine.search import verdict
+from scrubjay.engine.search import ranking
 from scrubjay.engine.search.candidates import find
 from scrubjay.values.search import Filter, Query
 
@@ -29,7 +29,7 @@ FOLDS = 8
 SIZES = (1, 3, 8)  # memories of small stores
 UNANSWERED = 2.0  # how much a question without an answer counts
 EVERYDAY = 2.0
-RIGHT_LINE = 0.35  # fitted probability from which on a hit shall be called strong: it becomes `verdict.STRONG`
+RIGHT_LINE = 0.35  # fitted probability from which on a hit shall be called strong: it becomes `ranking.STRONG`
 RIDGE = 1.0
 Numbers = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def hits_of(jay: Engine, question: phrases.Question, *, reworded: bool) -> tuple
     """The best hits and what the program weighs of each."""
     query = Query(text=question.text, also=question.wordings if reworded else ())
     ranked = find(jay, query, jay.audience(Filter()), jay.now()).candidates
-    facts = verdict.facts_about(ranked.scores, ranked.similarities, ranked.word_scores)
+    facts = ranking.facts_about(ranked)
     columns = np.stack([np.asarray(facts[name], np.float64) for name in FACTS], axis=1)
     best = [*ranked.order[:6]]
     return [ranked.memories[row] for row in best], columns[best]

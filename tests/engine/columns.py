@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrubjay.engine.search import ranking
+from scrubjay.engine.search import freshness, ranking
 from scrubjay.engine.search.ranking import Ranked
 from scrubjay.values.search import Candidates, Glimpses, Query
 from scrubjay.values.times import milliseconds
@@ -22,6 +22,7 @@ class Glimpse(NamedTuple):
     conversation: str | None
     length: int
     opening: str
+    also: str = "[]"
 
 
 def seen(glimpses):
@@ -70,4 +71,4 @@ def second_look(candidates, glimpses, question, periods, passages=(), also=()):
 
 
 def fresh_first(candidates, links):
-    return list(ranking.fresh_first(ranked(candidates), links))
+    return list(freshness.fresh_first(ranked(candidates), links))

@@ -6,8 +6,8 @@ import math
 from operator import itemgetter
 
 from scrubjay.engine.conflicts.weights import SURE
+from scrubjay.engine.search.freshness import ANSWERS_TOO
 from scrubjay.engine.search.ranking import (
-    ANSWERS_TOO,
     FULLY_READ,
     LONG,
     LONG_COSTS,

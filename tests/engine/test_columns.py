@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrubjay.engine.search import ranking
+from scrubjay.engine.search import freshness, ranking
 from scrubjay.text.time_expressions import periods as periods_of
 from scrubjay.values.memory import Link, LinkKind
 from scrubjay.values.search import Match, Query
@@ -127,7 +127,7 @@ def test_rows_move_as_candidates_did(seed):
     links = [link for link in linked(chance, names) if link.source != link.target]
 
     slow = one_by_one.fresh_first(slow, links)
-    quick = ranking.fresh_first(quick, links)
+    quick = freshness.fresh_first(quick, links)
 
     assert shown(quick) == shown(slow)
 

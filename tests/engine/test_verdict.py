@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrubjay.engine.search import ranking, verdict
-from scrubjay.engine.search.ranking import Candidate
-from scrubjay.engine.search.verdict import STRONG, WEAK
+from scrubjay.engine.search import ranking
+from scrubjay.engine.search.ranking import STRONG, WEAK, Candidate
 from scrubjay.text.names import find_rare_words, is_of_another_one
 from scrubjay.text.tokens import WORD, words_of
 from scrubjay.values.search import Query, Verdict, Weights
@@ -17,10 +16,17 @@ from tests.engine.columns import ranked
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
+def hits(*scores, similarities, words):
+    """Found with these scores."""
+    columns = zip(scores, words, similarities, strict=True)
+    return ranked([Candidate(str(score), score, word, near, near) for score, word, near in columns])
+
+
 def chances(*similarities, reworded=False):
     """Of hits that only differ in how near they are, how likely each answers."""
     scores = [ranking.MEANING * one for one in similarities]
-    return verdict.chances(scores, similarities, [0.0] * len(scores), reworded=reworded).tolist()
+    found = hits(*scores, similarities=similarities, words=[0.0] * len(scores))
+    return ranking.chances_of(found, reworded=reworded).tolist()
 
 
 def test_each_hit_has_a_chance_of_its_own():
@@ -37,13 +43,15 @@ def test_a_hit_among_others_as_near_is_less_likely_the_answer():
 
 @pytest.mark.parametrize("others", [0, 1, 4, 5, 6, 50])
 def test_a_hit_is_compared_with_its_best_rivals_however_many_there_are(others):
-    above = verdict.facts_about([0.8, *[0.25] * others], [0.5] * (others + 1), [0.0] * (others + 1))["above"]
+    above = ranking.facts_about(
+        hits(0.8, *[0.25] * others, similarities=[0.5] * (others + 1), words=[0.0] * (others + 1))
+    )["above"]
 
     assert above.tolist() == pytest.approx([0.55, *[-0.11] * others])
 
 
 def test_what_holds_half_the_words_of_the_question_is_never_called_none():
-    worded = verdict.chances([0.2, 0.2], [0.0, 0.0], [0.5, 0.4], reworded=False)
+    worded = ranking.chances_of(hits(0.2, 0.2, similarities=[0.0, 0.0], words=[0.5, 0.4]), reworded=False)
 
     assert worded[0] >= WEAK > worded[1]
 
@@ -94,7 +102,7 @@ def test_a_weighted_sum_keeps_its_own_score_and_the_hits_label(jay):
 
 
 def test_the_lines_are_the_documented_ones():
-    assert [verdict.label_of(score) for score in (0.0, WEAK, STRONG)] == [Verdict.NONE, Verdict.WEAK, Verdict.STRONG]
+    assert [ranking.label_of(score) for score in (0.0, WEAK, STRONG)] == [Verdict.NONE, Verdict.WEAK, Verdict.STRONG]
 
 
 def test_a_question_about_something_else_fills_the_list_and_answers_nothing(real_jay):

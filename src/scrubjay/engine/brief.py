@@ -23,7 +23,7 @@ from scrubjay.engine import access
 from scrubjay.engine.conflicts.duplicates import words
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import on_one_line
-from scrubjay.engine.search.ranking import recency_of
+from scrubjay.engine.search.weighted import recency_of
 from scrubjay.errors import InvalidInput
 from scrubjay.values.callers import DEFAULT_SPACE
 from scrubjay.values.frozen import dataclass, replace

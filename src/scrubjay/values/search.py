@@ -131,13 +131,14 @@ class Glimpses(NamedTuple):
     conversation: Any  # hashable, the same for those of one; nothing if it is in none
     length: Column  # of the content, in characters
     opening: Sequence[str]  # the content's first few hundred characters
+    also: Sequence[str]  # its phrases, as JSON
 
     @classmethod
     def of_rows(cls, rows: Iterable[Sequence[Any]]) -> Glimpses:
         return cls(*columns) if (columns := list(zip(*rows, strict=True))) else NO_GLIMPSES
 
 
-NO_GLIMPSES = Glimpses((), (), (), (), (), (), ())
+NO_GLIMPSES = Glimpses((), (), (), (), (), (), (), ())
 
 
 class Period(NamedTuple):

@@ -247,19 +247,20 @@ class SearchContract:
     def test_a_glimpse_shows_when_where_how_long_and_how_it_begins(self, store: Store) -> None:
         talk, tomorrow = Context(conversation_id="talk"), NOW + timedelta(days=1)
         put(store, some("x" * 2_000, id="long", created_at=NOW, valid_until=tomorrow, context=talk))
-        put(store, some("short", id="short"))
+        put(store, some("short", id="short", also=("a few words", "何か")))
 
         seen = store.glimpses(["long", "short", "unknown"])
 
         assert set(seen.memories) == {"long", "short"}
         rows = {name: row for name, *row in zip(*seen, strict=True)}
-        created, valid_from, valid_until, conversation, length, opening = rows["long"]
+        created, valid_from, valid_until, conversation, length, opening, also = rows["long"]
         assert (created, valid_from, valid_until) == (milliseconds(NOW), None, milliseconds(tomorrow))
         assert conversation
         assert length == 2_000
         assert 0 < len(opening) < 2_000
         assert not rows["short"][3]
-        assert rows["short"][5] == "short"
+        assert rows["short"][5:] == ["short", '["a few words","何か"]']
+        assert also == "[]"
         assert [*zip(*store.glimpses([]), strict=True)] == []
 
     def test_a_search_gives_ids_and_texts_as_they_were_stored(self, store: Store) -> None:

@@ -99,29 +99,22 @@ class Judge:
         if new.context.conversation_id is not None and not TALKING.isdisjoint(words_of(new.text[:READ])):
             return judge_turn(new.text, olds, neighbours, rarity)
         nearest = max(neighbours.near(old.id) for old in olds)
-        found, told = [], [read(old.text) for old in olds]
         seen = [
             features(
-                one,
+                read(old.text),
                 said,
                 cosine=neighbours.near(old.id),
                 behind=nearest - neighbours.near(old.id),
                 kinds=neighbours.promising[old.id],
                 rarity=rarity,
             )
-            for old, one in zip(olds, told, strict=True)
+            for old in olds
         ]
-        for old, one, pair, score in zip(olds, told, seen, probabilities(seen), strict=True):
-            short = max(len(old.text), len(new.text)) <= READ  # of an essay only the beginning was read
-            sure = score >= SURE and not is_unsupported(old.text, new.text, pair)
-            just_that = said.denied and not one.denied and denies_just_that(new.text, old.text)
-            affirmed = one.denied and not said.denied and affirms_denied_thing(new.text, old.text)
-            another = other_number(one, said) or other_letter(one, said)
-            again = not (affirmed or just_that) and restates(one, said, neighbours.near(old.id))
-            if (score >= CANDIDATE or affirmed or just_that) and not another and not again:
-                sure = (sure or just_that) and short and not other_one(one, said)
-                found.append(Judged(old.id, max(score, SURE) if sure else score, sure))
-        return sorted(found, key=lambda one: -one.score)
+        found = [
+            judge_pair(old, new.text, pair, score, neighbours.near(old.id))
+            for old, pair, score in zip(olds, seen, probabilities(seen), strict=True)
+        ]
+        return sorted((one for one in found if one is not None), key=lambda one: -one.score)
 
     def promising(self, vector: Vector, cosines: Mapping[str, float], reads: Reads) -> dict[str, Kinds]:
         """Those near enough to be judged, with what the vectors say of their kinds; the others need not be read."""
@@ -149,6 +142,21 @@ class Judge:
             self._attributes = Attributes(self._embedding.embedder)
         profiles = self._attributes.profiles([vector, *others])
         return same_kinds(profiles[1:], profiles[0])
+
+
+def judge_pair(old: Sketch, new: str, seen: Mapping[str, float], score: float, cosine: float) -> Judged | None:
+    """What the network's score of a pair comes to after the rules that read both texts; nothing if both stay true."""
+    told, said = read(old.text), read(new)
+    if other_number(told, said) or other_letter(told, said):
+        return None
+    denied = said.denied and not told.denied and denies_just_that(new, old.text)
+    affirmed = told.denied and not said.denied and affirms_denied_thing(new, old.text)
+    if not (denied or affirmed) and (score < CANDIDATE or restates(told, said, cosine)):
+        return None
+    sure = denied or (score >= SURE and not is_unsupported(old.text, new, seen))
+    if max(len(old.text), len(new)) > READ or other_one(told, said):  # of an essay only the beginning was read
+        sure = False
+    return Judged(old.id, max(score, SURE) if sure else score, sure)
 
 
 def judge_turn(new: str, olds: Sequence[Sketch], neighbours: Neighbours, rarity: Mapping[str, float]) -> list[Judged]:
@@ -184,16 +192,11 @@ def find_proposals(
     same_words = [
         one.id
         for one in reversed(engine.records.history.same_text(fingerprint, audience))
-        if one.kind is Kind.MEMORY and one.state is State.ACTIVE and not one.expired(now) and is_earlier(one, memory)
+        if one.kind is Kind.MEMORY and is_worth_asking(one, memory, now)
     ]
     judged = engine.parts.judge.judged(memory, neighbours, engine.records, audience, same_words=same_words)
     hint = next((one for one in judged if one.sure), None)
-    others = [one for one in judged if one is not hint]
-    twins, doubted = [one for one in others if one.same], [one for one in others if not one.same]
-    near = [Judged(name, cosine) for name, cosine in neighbours.worth_checking.items()]
-    wanted: dict[str, Judged] = {}
-    for one in (*([hint] if hint else []), *twins, *doubted[:1], *near, *doubted[1:]):
-        wanted.setdefault(one.id, one)
+    wanted = in_order(judged, hint, neighbours.worth_checking)
     found = {one.id: one for one in engine.records.get([*wanted], audience)} if wanted else {}
     there = [one for name, one in wanted.items() if name in found and is_worth_asking(found[name], memory, now)]
     there = [one for one in there if one is hint or one.same or not found[one.id].flags]  # none was asked for
@@ -201,6 +204,17 @@ def find_proposals(
         Proposal(memory=found[one.id], score=one.score, sure=one is hint, same=one.same)
         for one in there[: MOST + (hint in there)]
     ]
+
+
+def in_order(judged: Sequence[Judged], hint: Judged | None, near: Mapping[str, float]) -> dict[str, Judged]:
+    """What may be proposed, by id, in the order in which it is worth a look."""
+    others = [one for one in judged if one is not hint]
+    twins, doubted = [one for one in others if one.same], [one for one in others if not one.same]
+    nearest = [Judged(name, cosine) for name, cosine in near.items()]
+    wanted: dict[str, Judged] = {}
+    for one in (*([hint] if hint else []), *twins, *doubted[:1], *nearest, *doubted[1:]):
+        wanted.setdefault(one.id, one)
+    return wanted
 
 
 def is_worth_asking(old: Memory, new: Memory, now: datetime) -> bool:

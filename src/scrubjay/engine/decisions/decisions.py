@@ -21,7 +21,7 @@ from scrubjay.engine.decisions import mentions
 from scrubjay.engine.decisions.mentions import ID
 from scrubjay.engine.lifecycle import lifecycle, supersession
 from scrubjay.engine.lifecycle.curation import follow_links
-from scrubjay.engine.search import ranking, verdict
+from scrubjay.engine.search import ranking
 from scrubjay.engine.search.candidates import find
 from scrubjay.engine.store import embedding, intake
 from scrubjay.engine.store.enrichment import enrich
@@ -302,7 +302,7 @@ class Decisions:
         query = intake.query(Query(text=question, also=also, limit=limit, filter=wanted), {})
         now, audience = engine.now(), engine.audience(wanted)
         found = find(engine, query, audience, now)
-        scores = {one: chance for one, chance in found.chances(0, None).items() if chance >= verdict.WEAK}
+        scores = {one: chance for one, chance in found.chances(0, None).items() if chance >= ranking.WEAK}
         named = self._by_id(question, wanted)
         hits = [*named, *engine.records.get([*scores][:limit], audience)]
         page = self._unfold(hits, wanted, limit)

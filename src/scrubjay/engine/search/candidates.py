@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrubjay.engine.search import ranking, verdict
+from scrubjay.engine.search import freshness, ranking, weighted
 from scrubjay.engine.store.embedding import check_degraded, check_model, embed_query, without_vectors
 from scrubjay.lazy import modules
 from scrubjay.stores.promises.memories import Reads
@@ -54,7 +54,7 @@ class FoundCandidates(NamedTuple):
     def verdict(self) -> Verdict:
         """The label of the likeliest of all."""
         ranked = self.candidates
-        return verdict.label_of(max((float(ranked.chances[row]) for row in ranked.order), default=0.0))
+        return ranking.label_of(max((float(ranked.chances[row]) for row in ranked.order), default=0.0))
 
     def chances(self, start: int, end: int | None) -> dict[str, float]:
         """The memories of a page, in order, each with how likely it answers the question."""
@@ -68,7 +68,7 @@ class FoundCandidates(NamedTuple):
             row
             for row in ranked.order
             if (memory := flagged.get(ranked.memories[row])) is None
-            or (ranked.chances[row] >= verdict.BEYOND_DOUBT and trust.was_asked_for(memory, (query.text, *query.also)))
+            or (ranked.chances[row] >= ranking.BEYOND_DOUBT and trust.was_asked_for(memory, (query.text, *query.also)))
         ]
         return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
 
@@ -81,7 +81,7 @@ class FoundCandidates(NamedTuple):
         if not others:  # as in most stores
             return self
         chances = [*map(float, ranked.chances)]
-        labels = {row: grades[verdict.label_of(chances[row])] for row in ranked.order}
+        labels = {row: grades[ranking.label_of(chances[row])] for row in ranked.order}
         if answers := sum(labels[row] == 0 for row in own):
             others = [row for row in others if labels[row] == 0][:answers]
         order = list[int]()
@@ -191,11 +191,11 @@ def read_page(
     memories: Sequence[Memory] = [known[one] for one in chances if one in known]
     if weights is not None:
         scores = ranked.scored(0, len(ranked)) if orders else ranked.scored(query.offset, end)
-        hits = ranking.by_weights(scores, memories, weights, now)
+        hits = weighted.by_weights(scores, memories, weights, now)
         hits = hits[query.offset : end] if orders else hits
         memories = engine.with_texts([hit.memory for hit in hits], deep=False)
         return tuple(
-            replace(hit, memory=memory, verdict=verdict.label_of(chances[memory.id]))
+            replace(hit, memory=memory, verdict=ranking.label_of(chances[memory.id]))
             for hit, memory in zip(hits, memories, strict=True)
         )
     why: Mapping[str, Explanation] = {}
@@ -207,7 +207,7 @@ def read_page(
         Hit(
             memory=memory,
             score=chances[memory.id],
-            verdict=verdict.label_of(chances[memory.id]),
+            verdict=ranking.label_of(chances[memory.id]),
             explanation=why.get(memory.id),
         )
         for memory in engine.with_texts(memories, deep=False)
@@ -258,7 +258,7 @@ class Search:
             periods,
             glimpses,
             passages=passages,
-            links_among=lambda some, found: reads.history.links(some, kinds=ranking.PAIRS, within=found),
+            links_among=lambda some, found: reads.history.links(some, kinds=freshness.PAIRS, within=found),
             vectors_of=reads.vectors,
         )
         return ranked, periods

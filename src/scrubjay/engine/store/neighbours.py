@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
     from scrubjay.stores.promises.memories import Transaction
 
+MEMORIES_ONLY = Filter(kinds=frozenset({Kind.MEMORY}))
 MOST = 16
 NEAR = 0.72  # cosine of two stored texts; two turns of a chat on one thing reach it
 # From which cosine of two texts on a new memory is worth checking against the older one, by model: nine in ten of what
@@ -75,32 +76,48 @@ def find_neighbours(
     """
     if vector is None:
         return Neighbours()
-    reads, deadline, memories_only = engine.records, monotonic() + wait_seconds, Filter(kinds=frozenset({Kind.MEMORY}))
-    matches = reads.nearest(vector, memories_only, audience, now=engine.now(), limit=MOST)
+    reads, deadline = engine.records, monotonic() + wait_seconds
+    matches = reads.nearest(vector, MEMORIES_ONLY, audience, now=engine.now(), limit=MOST)
     cosines = {match.memory: match.score for match in matches if match.score >= NEAR and match.memory != memory.id}
-    near, model = cosines, engine.parts.embedding.embedder
-    if further and (best := engine.parts.models.best_for(memory.content)) and (own := further.get(best.model)):
-        found = reads.nearest(own[0], memories_only, audience, now=engine.now(), limit=MOST, model=best.model)
-        near, model = {one.memory: one.score for one in found if one.memory != memory.id}, best.embedding.embedder
-    line = WORTH_CHECKING.get(model.name, NEAR) if model is not None else NEAR
-    worth_checking = {one: cosine for one, cosine in near.items() if cosine >= line}
+    worth_checking = find_worth_checking(engine, memory, cosines, audience, further or {})
     if not cosines:
         return Neighbours(worth_checking=worth_checking)
     named_alike: dict[str, float] = {}
-    if (
-        len(matches) == MOST
-        and memory.kind is Kind.MEMORY
-        and monotonic() < deadline
-        and (names := names_to_look_for(memory.text))
-    ):
-        sharing = reads.match(names, memories_only, audience, now=engine.now(), limit=MOST)
-        others = [one.memory for one in sharing if one.memory not in cosines and one.memory != memory.id]
-        named_alike = {one: cosine for one, cosine in reads.cosines(vector, others).items() if cosine >= NEAR}
+    if len(matches) == MOST and memory.kind is Kind.MEMORY and monotonic() < deadline:
+        named_alike = find_named_alike(engine, memory, vector, audience, known=cosines)
     in_time = monotonic() < deadline
     judged = engine.parts.judge.promising(vector, {**cosines, **named_alike}, reads) if in_time else {}
     wanted = dict.fromkeys((*voter_ids(cosines), *related_ids(cosines), *judged))
     sketches = {sketch.id: sketch for sketch in reads.sketches(list(wanted), audience)}
     return Neighbours(cosines, sketches, judged, named_alike, worth_checking, judged=in_time)
+
+
+def find_worth_checking(
+    engine: Engine,
+    memory: Memory,
+    cosines: Mapping[str, float],
+    audience: Audience,
+    further: Mapping[str, Sequence[Vector]],
+) -> dict[str, float]:
+    """The nearest by the model that is best for the text, if they are near enough to be worth a reader's look."""
+    near, model = cosines, engine.parts.embedding.embedder
+    if further and (best := engine.parts.models.best_for(memory.content)) and (own := further.get(best.model)):
+        found = engine.records.nearest(own[0], MEMORIES_ONLY, audience, now=engine.now(), limit=MOST, model=best.model)
+        near, model = {one.memory: one.score for one in found if one.memory != memory.id}, best.embedding.embedder
+    line = WORTH_CHECKING.get(model.name, NEAR) if model is not None else NEAR
+    return {one: cosine for one, cosine in near.items() if cosine >= line}
+
+
+def find_named_alike(
+    engine: Engine, memory: Memory, vector: Vector, audience: Audience, *, known: Mapping[str, float]
+) -> dict[str, float]:
+    """The cosines of further memories that have the text's names, as far as they are near."""
+    if not (names := names_to_look_for(memory.text)):
+        return {}
+    reads = engine.records
+    sharing = reads.match(names, MEMORIES_ONLY, audience, now=engine.now(), limit=MOST)
+    others = [one.memory for one in sharing if one.memory not in known and one.memory != memory.id]
+    return {one: cosine for one, cosine in reads.cosines(vector, others).items() if cosine >= NEAR}
 
 
 def names_to_look_for(text: str) -> str:

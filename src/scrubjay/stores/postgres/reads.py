@@ -223,7 +223,8 @@ class PostgresReads(Reads):
                 con,
                 # memories_by_id
                 """
-                SELECT id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s)
+                SELECT
+                    id, created_at, valid_from, valid_until, conversation_id, content_length, left(content, %s), also
                 FROM memories
                 WHERE id = ANY(%s)
                 """,

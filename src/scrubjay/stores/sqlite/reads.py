@@ -196,7 +196,7 @@ class SqliteReads(Reads):
                 """
                 SELECT
                     memories.id, created_at, valid_from, valid_until, conversation_id, content_length,
-                    substr(content, 1, ?)
+                    substr(content, 1, ?), also
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value
                 """,

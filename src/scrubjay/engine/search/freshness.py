@@ -1,0 +1,208 @@
+"""Newer before older: of two facts on one thing, and of a pair of which the newer outdates the older."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrubjay.engine.conflicts.weights import SURE
+from scrubjay.text.names import SPEAKER, UNSPACED, find_rare_words, pieces
+from scrubjay.text.reading import CORRECTED, NOWADAYS, NUMBER_WORDS
+from scrubjay.text.statements import CHANGED
+from scrubjay.text.tokens import SHORT, TALKING, words_of
+from scrubjay.values.memory import Link, LinkKind
+from scrubjay.values.search import Glimpses
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.base import Vector
+    from scrubjay.engine.search.ranking import Ranked
+
+CURRENT, FRESH = "current", "newer"  # why a memory has a better place than its score; that adds nothing to the score
+
+# --- of two facts on one thing ---------------------------------------------------------------------------------------
+
+COMPARED = 12  # of the best
+ONE_THING = 0.77  # cosine of two memories from which on they may speak of one thing
+MOST_SHARED = 4  # pieces that two memories have in common; more say no more
+FORMER = frozenset(("previous", "previously", "former", "formerly", "originally", "initially", "earlier"))
+TOLD = CHANGED | NOWADAYS | CORRECTED
+LIKELY, SURELY = 0.5, 0.75  # chances: the latter where there are no phrases to say what both are about
+
+# The odds that the newer of two memories on one thing is the better answer. Fitted by `python -m training.newer`.
+NEWER = {"bias": -11.70, "score": 13.11, "closeness": 15.01, "shared": 0.64, "told as now": 0.73}
+
+
+class Asked(NamedTuple):
+    """What a question asks for, in pieces."""
+
+    pieces: frozenset[str]
+    names: frozenset[str]  # of these names, numbers, identifiers, and pairs of letters where no word can be told
+
+
+class Fact(NamedTuple):
+    """What is compared of a memory that states something."""
+
+    row: int
+    score: float
+    created_at: int
+    length: int
+    pieces: frozenset[str]  # of its text and phrases
+    telling: frozenset[str]  # of these, those that few of the others have
+    changes: bool  # it says that it tells a change …
+    now: bool  # … or that something is so now
+    phrases: bool  # it has some
+    vector: Vector
+
+
+def newer_first(
+    found: Ranked,
+    glimpses: Glimpses,
+    question: str,
+    vectors_of: Callable[[list[str]], Mapping[str, Vector]],
+) -> tuple[Ranked, dict[int, float]]:
+    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer; and how likely
+    that is, by the row of the older one."""
+    if not FORMER.isdisjoint(words_of(question)):
+        return found, {}
+    better, outdone, asked = set[tuple[int, int]](), dict[int, float](), asked_for(question)
+    for older, newer in permutations(find_facts(found, glimpses, vectors_of), 2):
+        chance = chance_of_newer(older, newer, asked)
+        if chance > (LIKELY if older.phrases and newer.phrases else SURELY):
+            better.add((older.row, newer.row))
+            outdone[older.row] = max(chance, outdone.get(older.row, 0.0))
+    if not better:
+        return found, {}
+    order, moved = [*found.order[:COMPARED]], dict[int, float]()
+    for row in order[1:]:
+        low = order.index(row)
+        high = next((place for place, other in enumerate(order[:low]) if (other, row) in better), low)
+        if high < low:
+            order.insert(high, order.pop(low))
+            moved[row] = float(found.scores[row])
+    return found.but([*order, *found.order[COMPARED:]], moved, CURRENT), outdone
+
+
+def find_facts(
+    found: Ranked, glimpses: Glimpses, vectors_of: Callable[[list[str]], Mapping[str, Vector]]
+) -> Iterator[Fact]:
+    """Of the first few those that state something; what one speaker tells another outdates nothing said before."""
+    place = {memory: number for number, memory in enumerate(glimpses.memories)}
+    rows = {
+        row: place[found.memories[row]]
+        for row in found.order[:COMPARED]
+        if found.memories[row] in place and states_something(glimpses.opening[place[found.memories[row]]], glimpses)
+    }
+    if len(rows) < 2:
+        return
+    vectors = vectors_of([found.memories[row] for row in rows])
+    parts = {row: pieces(f"{glimpses.opening[at]} {glimpses.also[at]}") for row, at in rows.items()}
+    holding = Counter(piece for some in parts.values() for piece in some)
+    telling = {piece for piece, count in holding.items() if count <= max(2, len(rows) // 3)}
+    for row, at in rows.items():
+        if (vector := vectors.get(found.memories[row])) is not None:
+            yield Fact(
+                row=row,
+                score=float(found.scores[row]),
+                created_at=int(glimpses.created_at[at]),
+                length=int(glimpses.length[at]),
+                pieces=parts[row],
+                telling=parts[row] & telling,
+                changes=not TOLD.isdisjoint(words_of(glimpses.opening[at])),
+                now=not NOWADAYS.isdisjoint(words_of(glimpses.opening[at])),
+                phrases=len(glimpses.also[at]) > 2,
+                vector=vector,
+            )
+
+
+def states_something(opening: str, glimpses: Glimpses) -> bool:
+    """Whether a text states a fact, and is not a turn of a conversation. A turn names its speaker, as others do;
+    "Battery: …", once only, is what a fact is about."""
+    if not TALKING.isdisjoint(words_of(opening)):
+        return False
+    speaker = SPEAKER.match(opening)
+    return speaker is None or sum(other.startswith(speaker[0]) for other in glimpses.opening) < 2
+
+
+def asked_for(question: str) -> Asked:
+    numbers = (word for word in words_of(question) if word in NUMBER_WORDS)  # floor two, floor three
+    names = (*find_rare_words(question), *numbers, *UNSPACED.findall(question))
+    return Asked(pieces(question), pieces(" ".join(names)))
+
+
+def chance_of_newer(older: Fact, newer: Fact, asked: Asked) -> float:
+    """How likely the newer of two facts is the better answer; 0 if it is not newer, or they are on different things."""
+    if newer.created_at <= older.created_at or newer.length <= SHORT < older.length:  # only its opening is known here
+        return 0.0
+    seen = compare_facts(older, newer)
+    if seen["closeness"] < ONE_THING or not seen["shared"] or is_on_another(older, newer, asked):
+        return 0.0
+    return 1 / (1 + math.exp(-NEWER["bias"] - sum(NEWER[name] * value for name, value in seen.items())))
+
+
+def is_on_another(older: Fact, newer: Fact, asked: Asked) -> bool:
+    """Whether the newer one lacks a name of the question that the older one has, or a word of it where the older one
+    has all; or says nearly all that the older one says and more, without telling a change: the main branch, the main
+    branch of the docs. Phrases say what a text is about, so with them it may."""
+    lacking = (asked.pieces & older.pieces) - newer.pieces
+    if not lacking.isdisjoint(asked.names) or (lacking and asked.pieces <= older.pieces):
+        return True
+    lost, added = (sum(map(str.isalpha, some)) for some in (older.pieces - newer.pieces, newer.pieces - older.pieces))
+    adds = lost < 2 and added > lost
+    return adds and not newer.changes and not (older.phrases and newer.phrases)
+
+
+def compare_facts(older: Fact, newer: Fact) -> dict[str, float]:
+    """What `NEWER` weighs of two facts."""
+    return {
+        "score": newer.score - older.score,
+        "closeness": float(older.vector @ newer.vector),
+        "shared": min(MOST_SHARED, len(older.telling & newer.telling)),
+        "told as now": float(newer.now),
+    }
+
+
+# --- of a pair ------------------------------------------------------------------------------------------------------
+
+PAIRS = frozenset({LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES})
+ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on it is an answer to the same question
+
+
+def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
+    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one.
+    If it only may, and this is not settled, the two change places if they are neighbours."""
+    row_of = {memory: row for row, memory in enumerate(found.memories)}
+    pairs = [link for link in links if link.state == "open" and link.source in row_of and link.target in row_of]
+    settled = [(row_of[link.source], row_of[link.target]) for link in pairs if link.kind is LinkKind.SUPERSEDES]
+    likely = sorted(filter(is_sure, pairs), key=lambda link: link.score or 0.0, reverse=True)
+    guessed = [(row_of[link.source], row_of[link.target]) for link in likely]
+    for _ in settled:  # a chain of n needs at most n rounds
+        before = found
+        for newer, older in settled:
+            found = moved_up(found, newer, older)
+        if found is before:
+            break
+    moved: set[int] = set()  # no result moves by more than one place, however many guesses there are
+    for newer, older in guessed:
+        place = found.order.index(older)
+        if moved.isdisjoint((newer, older)) and [*found.order[place + 1 : place + 2]] == [newer]:
+            before, found = found, moved_up(found, newer, older)
+            moved |= set() if found is before else {newer, older}
+    return found
+
+
+def is_sure(link: Link) -> bool:
+    """Whether a link is a sure hint that is not settled."""
+    return link.kind is LinkKind.MAY_OUTDATE and (link.score or 0.0) >= SURE
+
+
+def moved_up(found: Ranked, newer: int, older: int) -> Ranked:
+    """The newer of a pair before the older, if it stands behind it and is an answer too."""
+    high, low = found.order.index(older), found.order.index(newer)
+    if low < high or found.scores[newer] < ANSWERS_TOO * float(found.scores[older]):
+        return found
+    order = [*found.order]
+    order.insert(high, order.pop(low))
+    return found.but(order, {newer: float(found.scores[newer])}, FRESH)
