@@ -1,9 +1,8 @@
 """Finding by meaning among some thousands: by signatures first, then the best of them by their vectors.
 
-A signature has two bits for each number of a vector (see 0019_levels.sql), and stands beside what most filters ask. The
-fewer bits differ, the smaller the angle is likely to be; of those that differ least, twice as many as were asked for
-are compared exactly. So a scope of up to that many is compared exactly in any case. The one bit for each number that it
-also has is what servers of the version before compare.
+A signature has two bits for each number of a vector (see `levels_of` in the schema), and stands beside what most
+filters ask. The fewer bits differ, the smaller the angle is likely to be; of those that differ least, twice as many as
+were asked for are compared exactly. So a scope of up to that many is compared exactly in any case.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
@@ -28,8 +27,7 @@ TIMES = 2  # as many as are asked for are compared exactly …
 AT_LEAST = 400  # … and never fewer
 
 _SIGNATURES = f"""
-    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, binary_quantize(vectors.vector),
-        {{levels}}
+    SELECT vectors.space, vectors.memory, vectors.part, {", ".join(CARRIED)}, {{levels}}
     FROM memories
     JOIN vectors ON vectors.space = memories.space AND vectors.memory = memories.seq AND vectors.model = ''
 """
@@ -43,7 +41,7 @@ _ALL = f"""
         OFFSET 0
     ) AS edges ON dimension = vector_dims(vector)
 """
-_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, bits, levels)"
+_SIGNING = f"INSERT INTO signatures (space, memory, part, {', '.join(CARRIED)}, levels)"
 
 
 def sign(con: Connection, memories: Collection[tuple[str, int]]) -> None:
@@ -80,11 +78,11 @@ def sign_all(con: Connection) -> None:
 
 def wrong(con: Connection) -> int:
     """How many signatures are not what they should be."""
-    values = [", ".join(f"{table}.{name}" for name in (*CARRIED, "bits", "levels")) for table in ("made", "signatures")]
+    values = [", ".join(f"{table}.{name}" for name in (*CARRIED, "levels")) for table in ("made", "signatures")]
     [(count,)] = con.execute(
         f"""
         SELECT count(*)
-        FROM ({_ONE_BY_ONE}) AS made (space, memory, part, {", ".join(CARRIED)}, bits, levels)
+        FROM ({_ONE_BY_ONE}) AS made (space, memory, part, {", ".join(CARRIED)}, levels)
         FULL JOIN signatures USING (space, memory, part)
         WHERE ({values[0]}) IS DISTINCT FROM ({values[1]})
         """

@@ -120,8 +120,8 @@ def inserting(columns: tuple[str, ...]) -> str:
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), signed AS (
-            INSERT INTO signatures (space, memory, part, {carried}, bits, levels)
-            SELECT space, seq, number - 1, {carried}, binary_quantize(vector), levels_of(vector)
+            INSERT INTO signatures (space, memory, part, {carried}, levels)
+            SELECT space, seq, number - 1, {carried}, levels_of(vector)
             FROM arrived
             CROSS JOIN unnest($5) WITH ORDINALITY AS each (vector, number)
         ), waiting AS (
