@@ -84,7 +84,7 @@ def test_repacked_weights_are_the_same_weights():
 def test_the_encoder_computes_what_the_weights_say(multilingual, models):
     """One layer by hand, in plain numpy, against the first layer of the network."""
     file = E5File(models / E5.name / E5.network)
-    file.sizes = type(file.sizes)(**{**{name: getattr(file.sizes, name) for name in file.sizes.__slots__}, "layers": 1})
+    file.sizes = file.sizes._replace(layers=1)
     rows = np.random.default_rng(1).normal(size=(1, 7, file.sizes.width)).astype(np.float32)
 
     [hidden] = session_of(encoder(file)).run(None, {"tokens": rows})

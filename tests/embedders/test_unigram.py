@@ -7,9 +7,10 @@ import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import Unigram as TheirUnigram
 
+from scrubjay.embedders.base import REMEMBERED_WORDS
 from scrubjay.embedders.catalogue import find
 from scrubjay.embedders.e5 import E5File
-from scrubjay.embedders.unigram import LONGEST_RUN, REMEMBERED_WORDS, Unigram
+from scrubjay.embedders.unigram import LONGEST_RUN, Unigram
 
 pytestmark = pytest.mark.model
 
@@ -113,4 +114,4 @@ def test_what_is_remembered_is_bounded():
     for number in range(REMEMBERED_WORDS + 10):
         vocabulary(str(number))
 
-    assert len(vocabulary._remembered) <= REMEMBERED_WORDS
+    assert vocabulary.pieces.cache_info().currsize <= REMEMBERED_WORDS

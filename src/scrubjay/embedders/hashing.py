@@ -16,7 +16,6 @@ from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.values.vectors import parts_of
 
 WORD = re.compile(r"\w+")
-WORD_WEIGHT = 2.0  # whole words say more than the triples they share with others
 
 
 class HashingEmbedder(Embedder):
@@ -39,7 +38,7 @@ class HashingEmbedder(Embedder):
     def embed_query(self, text: str) -> Vector:
         vector = np.zeros(self.dimension, dtype=np.float32)
         for word in WORD.findall(text.lower()):
-            self._add(vector, word, WORD_WEIGHT)
+            self._add(vector, word, 2.0)  # it says more than the triples that it shares with others
             for start in range(len(word) - 2):
                 self._add(vector, f"#{word[start : start + 3]}", 1.0)
         length = float(np.linalg.norm(vector))

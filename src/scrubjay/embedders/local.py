@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from scrubjay.embedders.base import Embedder, Vector
+from scrubjay.embedders.base import Embedder, Vector, Vocabulary
 from scrubjay.embedders.catalogue import Model, Pooling
-from scrubjay.embedders.networks import Network, Vocabulary, open_network, open_vocabulary
+from scrubjay.embedders.networks import Network, open_network, open_vocabulary
 from scrubjay.embedders.wordpiece import LONGEST_WORD, spans, words
 from scrubjay.errors import EmbeddingError, ModelMissing
 from scrubjay.lazy import futures
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 SPECIALS = 2  # [CLS] and [SEP]
 OVERLAP = 32  # tokens that two neighbouring parts share
-BULK_THREADS = 2
 
 PULL = "Run: scrubjay model pull"
 
@@ -84,7 +83,7 @@ class LocalEmbedder(Embedder):
         nothing holds them any more."""
         with self._lock:
             if self._threads is None:
-                self._threads = futures.ThreadPoolExecutor(BULK_THREADS, thread_name_prefix="embed")
+                self._threads = futures.ThreadPoolExecutor(2, thread_name_prefix="embed")
             return self._threads
 
     def _ready(self, progress: Callable[[str], None] | None = None) -> tuple[Network, Vocabulary]:

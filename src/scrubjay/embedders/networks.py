@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from scrubjay.embedders.base import Vocabulary
 from scrubjay.embedders.wordpiece import WordPiece
 from scrubjay.errors import EmbeddingError
 from scrubjay.lazy import numpy as np
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     Hidden = NDArray[np.float32]
 
 INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
-
-
-class Vocabulary(Protocol):
-    """Text to tokens; `start` and `end` go around the tokens of every text."""
-
-    start: int
-    end: int
-
-    def __call__(self, text: str, limit: int | None = None) -> list[int]: ...
 
 
 class Network(Protocol):

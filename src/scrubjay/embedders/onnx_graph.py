@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-IR_VERSION = 8
-OPSET = 17
 CONTRIB = "com.microsoft"  # onnxruntime's own operators
 
 _TYPES = {np.dtype(np.float32): 1, np.dtype(np.uint8): 2, np.dtype(np.int64): 7}
@@ -45,8 +43,9 @@ class Graph:
         graph = b"".join(_field(1, node) for node in self._nodes) + _field(2, "graph")
         graph += b"".join(_field(5, constant) for constant in self._constants)
         graph += _field(11, _rows(takes, width)) + _field(12, _rows(gives, width))
-        operators = _field(8, _field(1, "") + _field(2, OPSET)) + _field(8, _field(1, CONTRIB) + _field(2, 1))
-        return _field(1, IR_VERSION) + _field(7, graph) + operators
+        # Version 17 of the standard's operators, 8 of the format.
+        operators = _field(8, _field(1, "") + _field(2, 17)) + _field(8, _field(1, CONTRIB) + _field(2, 1))
+        return _field(1, 8) + _field(7, graph) + operators
 
 
 def _rows(name: str, width: int) -> bytes:

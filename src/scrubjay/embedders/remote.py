@@ -27,8 +27,6 @@ from scrubjay.values.vectors import PART, parts_of
 
 BATCH = 64  # texts per request
 TIMEOUT_SECONDS = 30.0
-LONGEST_PAUSE_SECONDS = 20.0  # even if the server asks for more
-LARGEST_REPLY = 64 * 1024 * 1024
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
@@ -50,7 +48,7 @@ class RemoteEmbedder(Embedder):
         self._url = checked_url(url, key)
         self._pause = pause
         self._lock = threading.Lock()
-        limits = HttpLimits(timeout_seconds, 4 * timeout_seconds, LARGEST_REPLY)
+        limits = HttpLimits(timeout_seconds, 4 * timeout_seconds, 64 << 20)
         self._client = Client(self._url, limits, key=key, headers=JSON, proxies=True)
 
     @property
@@ -84,7 +82,7 @@ class RemoteEmbedder(Embedder):
             answer = ask_again(
                 lambda: self._client.ask("POST", body=data),
                 TRY_AGAIN,
-                longest_seconds=LONGEST_PAUSE_SECONDS,
+                longest_seconds=20.0,  # even if the server asks for more
                 cut_short=True,
                 pause=self._pause,
             )

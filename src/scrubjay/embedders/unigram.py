@@ -16,19 +16,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.embedders.base import Vocabulary
+
 MARK = "▁"
-UNKNOWN_PENALTY = 10.0  # below the worst piece
 FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: its powers keep all 64 bits
 LONGEST_RUN = 256  # characters cut at once: scripts without spaces make long words
-REMEMBERED_WORDS = 20_000
-CHUNK = 4_096  # pieces hashed at once
 
 Codes = NDArray[np.uint64]
 
 
-class Unigram:
-    """A vocabulary. Safe to use from several threads: what they share is a cache whose entries never change."""
-
+class Unigram(Vocabulary):
     def __init__(
         self,
         pieces: bytes,
@@ -44,6 +41,7 @@ class Unigram:
 
         :raises ValueError: if the pieces are not text
         """
+        super().__init__()
         begins = np.concatenate([[0], np.cumsum(np.frombuffer(pieces, np.uint8) & 0xC0 != 0x80)])[
             offsets
         ]  # in characters
@@ -51,27 +49,17 @@ class Unigram:
         self._longest = int(lengths.max())
         codes = _codes(pieces.decode(), self._longest)
         hashes = np.zeros(len(lengths), np.uint64)
-        for at in range(0, len(lengths), CHUNK):
-            every = _hashes(codes[begins[:-1][at : at + CHUNK, None] + np.arange(self._longest)])
-            some = np.maximum(lengths[at : at + CHUNK], 1)
-            hashes[at : at + CHUNK] = every[np.arange(len(some)), some - 1]
+        for at in range(0, len(lengths), some := 4_096):  # so that they take little memory at once
+            every = _hashes(codes[begins[:-1][at : at + some, None] + np.arange(self._longest)])
+            sizes = np.maximum(lengths[at : at + some], 1)
+            hashes[at : at + some] = every[np.arange(len(sizes)), sizes - 1]
         hashes[scores >= 0] = 0  # special tokens, such as <s>: a text that spells one out is text
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._order = hashes[order], order.astype(np.int32)
         self._scores = scores
-        self._unknown_score = float(scores.min()) - UNKNOWN_PENALTY
+        self._unknown_score = float(scores.min()) - 10.0  # as in SentencePiece
         self._forms = forms
-        self._remembered: dict[str, tuple[int, ...]] = {}
         self.start, self.end, self.unknown = start, end, unknown
-
-    def __call__(self, text: str, limit: int | None = None) -> list[int]:
-        """The pieces of a text, the first `limit` of them if given, without special tokens."""
-        numbers: list[int] = []
-        for word in self.words(text):
-            numbers += self.pieces(word)
-            if limit is not None and len(numbers) >= limit:
-                return numbers[:limit]
-        return numbers
 
     def words(self, text: str) -> Iterator[str]:
         """Normal forms, each word with its mark; long runs without a space in several."""
@@ -80,16 +68,7 @@ class Unigram:
             for at in range(0, len(marked), LONGEST_RUN):
                 yield marked[at : at + LONGEST_RUN]
 
-    def pieces(self, word: str) -> tuple[int, ...]:
-        """The pieces of one word as :meth:`words` gives it."""
-        known = self._remembered.get(word)
-        if known is None:
-            if len(self._remembered) >= REMEMBERED_WORDS:
-                self._remembered.clear()
-            known = self._remembered[word] = self._cut(word)
-        return known
-
-    def _cut(self, word: str) -> tuple[int, ...]:
+    def cut(self, word: str) -> tuple[int, ...]:
         """The best way through the word: for each place the best score that reaches it, from where, by which piece."""
         ways: list[tuple[float, int, int]] = [(0.0, 0, 0)] + [(-np.inf, 0, 0)] * len(word)
         found = self._found(word)

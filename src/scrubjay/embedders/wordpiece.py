@@ -16,10 +16,10 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+from scrubjay.embedders.base import Vocabulary
+
 LONGEST_WORD = 100
-# Limits, so that a hostile text cannot fill the memory; beyond them the caches start over.
-REMEMBERED_WORDS = 20_000
-REMEMBERED_CHARACTERS = 30_000
+REMEMBERED_CHARACTERS = 30_000  # so that no text fills the memory; beyond them the cache starts over
 
 # Characters that BERT's authors treat as words. The gap before 2B920 is not ours: the reference
 # implementation has it, and a model must see what it was trained on.
@@ -48,46 +48,29 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
         yield match.span()
 
 
-class WordPiece:
-    """A vocabulary. Safe to use from several threads: what they share is a cache whose entries never change."""
-
+class WordPiece(Vocabulary):
     def __init__(self, vocabulary: Path) -> None:
         """Read a vocabulary, one piece per line.
 
         :raises OSError: if it cannot be read
         :raises ValueError: if it is not one
         """
+        super().__init__()
         lines = vocabulary.read_text("utf-8").rstrip("\n").split("\n")
         if not {"[UNK]", "[CLS]", "[SEP]"}.issubset(lines):
             raise ValueError("not a BERT vocabulary")
         self._numbers = {piece: number for number, piece in enumerate(lines)}
         self._longest_piece = max(map(len, lines))
-        self._remembered: dict[str, tuple[int, ...]] = {}
         self.unknown = self._numbers["[UNK]"]
         self.start = self._numbers["[CLS]"]
         self.end = self._numbers["[SEP]"]
 
-    def __call__(self, text: str, limit: int | None = None) -> list[int]:
-        """The pieces of a text, the first `limit` of them if given, without special tokens."""
-        numbers: list[int] = []
-        for word in words(text):
-            numbers += self.pieces(word)
-            if limit is not None and len(numbers) >= limit:
-                return numbers[:limit]
-        return numbers
+    def words(self, text: str) -> list[str]:
+        return words(text)
 
-    def pieces(self, word: str) -> tuple[int, ...]:
-        """The pieces of one word as :func:`words` gives it."""
-        known = self._remembered.get(word)
-        if known is None:
-            if len(word) > LONGEST_WORD:
-                return (self.unknown,)
-            if len(self._remembered) >= REMEMBERED_WORDS:
-                self._remembered.clear()
-            known = self._remembered[word] = self._look_up(word)
-        return known
-
-    def _look_up(self, word: str) -> tuple[int, ...]:
+    def cut(self, word: str) -> tuple[int, ...]:
+        if len(word) > LONGEST_WORD:
+            return (self.unknown,)
         found = []
         at = 0
         while at < len(word):
