@@ -52,7 +52,7 @@ def resolve_id(engine: Engine, typed: str, session: CommandSession) -> str:
     return typed
 
 
-def all_meant(engine: Engine, typed: Iterable[str], session: CommandSession) -> tuple[str, ...]:
+def resolve_ids(engine: Engine, typed: Iterable[str], session: CommandSession) -> tuple[str, ...]:
     return tuple(resolve_id(engine, one, session) for one in typed)
 
 

@@ -137,7 +137,7 @@ def confirm(question: str, *, otherwise: str) -> bool:
 
 
 @contextmanager
-def told_of_a_new_space(engine: Engine, session: CommandSession) -> Iterator[None]:
+def announce_new_space(engine: Engine, session: CommandSession) -> Iterator[None]:
     """Mention that an operation created its space: perhaps the name was misspelt."""
     space = engine.spaces[0]
     there = engine.known_spaces.has(space)
@@ -169,14 +169,14 @@ def tell_same(same: Mapping[str, Sequence[str]], session: CommandSession) -> Non
         note(f"{safe(memory)} says the same as {safe(', '.join(others))}. To settle it: scrubjay conflicts", session)
 
 
-def nothing(sentence: str, engine: Engine, session: CommandSession) -> None:
+def tell_empty(sentence: str, engine: Engine, session: CommandSession) -> None:
     """Say that there is no result, and where none was looked for; or, if there is no memory at all, how to begin."""
     anything = any(space.memories or space.superseded for space in engine.known_spaces.list())
     where = f" Only the space {engine.spaces[0]} was looked at." if engine.only else ""
     note(f"{sentence}{where}" if anything else BEGIN, session)
 
 
-def elsewhere(engine: Engine, *memories: Memory) -> tuple[str, ...]:
+def space_cell(engine: Engine, *memories: Memory) -> tuple[str, ...]:
     """The last cell of a row, if not all of its memories are from the space that the command works in."""
     spaces = [memory.space for memory in memories]
     if {*spaces} == {engine.spaces[0]}:

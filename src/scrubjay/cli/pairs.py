@@ -23,7 +23,9 @@ def print_pair(title: str, old: Memory, new: Memory, names: tuple[str, str] = ("
     terminal = console()
     texts = clip_text(safe(old.text)), clip_text(safe(new.text))
     terminal.print(Text(title, style="bold"))
-    for place, (name, memory, text, spans) in enumerate(zip(names, (old, new), texts, differing(*texts), strict=True)):
+    for place, (name, memory, text, spans) in enumerate(
+        zip(names, (old, new), texts, compare_words(*texts), strict=True)
+    ):
         head = (
             Text(f"{name}  @{first + place}  ") + style_cell("id", memory.id) + f"  {ago(memory.created_at, utc_now())}"
         )
@@ -46,7 +48,7 @@ def mark_differences(text: str, spans: Sequence[Span], place: int, *, coloured: 
     return Text(text)
 
 
-def differing(old: str, new: str) -> tuple[list[Span], list[Span]]:
+def compare_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
     """Where the first text has words that the second lacks, and the other way round."""
     words = [list(WORD.finditer(text)) for text in (old, new)]
     before, after = ([word[0].casefold() for word in some] for some in words)

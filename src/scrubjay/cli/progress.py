@@ -58,7 +58,7 @@ def progress(
 ) -> Iterator[Report]:
     """A bar while the block runs; nothing for pipes and log files. `embedding` says how many seconds that took."""
     if not shown or sys.stderr is None or not sys.stderr.isatty():
-        yield unheard
+        yield ignore_progress
         return
     from rich.filesize import decimal
     from rich.progress import (
@@ -105,7 +105,7 @@ def progress(
         yield report
 
 
-def unheard(done: int, total: int | None, count: int | None = None, title: str | None = None) -> None:
+def ignore_progress(done: int, total: int | None, count: int | None = None, title: str | None = None) -> None:
     """No one is looking."""
 
 

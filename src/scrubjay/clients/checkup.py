@@ -56,7 +56,7 @@ def ailments(folder: Path, version: str) -> Iterator[Ailment | ClientEntry]:
                 yield Ailment(client, where, do)
         for entry in ours:
             yield entry
-            yield from wrong(entry, version)
+            yield from find_faults(entry, version)
         if len(ours) > 1:
             named = " and ".join(f"{one.name!r} in {one.file}" for one in ours)
             yield Ailment(client, f"{len(ours)} servers: {named}.", "Keep one: an agent sees every tool twice.")
@@ -88,7 +88,7 @@ def command_of(server: Any) -> list[str]:
     return [word for word in words if isinstance(word, str)]
 
 
-def wrong(entry: ClientEntry, ours: str) -> Iterator[Ailment]:
+def find_faults(entry: ClientEntry, ours: str) -> Iterator[Ailment]:
     if not entry.starts:
         return
     program = entry.words[0]

@@ -41,7 +41,7 @@ class FileEdit:
         :raises Conflict: if the file has changed meanwhile
         :raises InvalidInput: if it cannot be written
         """
-        target = real(self.file)
+        target = follow_links(self.file)
         try:
             if contents(self.file) != self.before:
                 raise Conflict(f"{self.file} has just been changed by another program.", hint="Run this again.")
@@ -69,7 +69,7 @@ def copy_of(file: Path) -> Path:
 
     :raises InvalidInput: if that name is a link, which a repository may have brought: it could lead anywhere
     """
-    target = real(file)
+    target = follow_links(file)
     copy = target.with_name(target.name + BACKUP)
     if copy.is_symlink():
         raise InvalidInput(f"{copy} is a link.", hint="Remove it: a copy of the file next to it would be kept there.")
@@ -94,7 +94,7 @@ def contents(file: Path) -> str | None:
     :raises InvalidInput: if it cannot be read
     """
     try:
-        return real(file).read_bytes().decode("utf-8")
+        return follow_links(file).read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
@@ -103,7 +103,7 @@ def contents(file: Path) -> str | None:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}. It was left as it is.") from None
 
 
-def real(file: Path) -> Path:
+def follow_links(file: Path) -> Path:
     """The file that a link leads to: people keep their settings in a repository and link to them.
 
     :raises InvalidInput: if links lead in a circle

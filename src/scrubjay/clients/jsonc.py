@@ -67,7 +67,7 @@ def put(text: str, path: Path, value: Any) -> str:
     """The text with this value at the path; objects on the way are created."""
     if is_blank(text):
         text += ("" if text in ("", "\ufeff") or text.endswith("\n") else "\n") + "{}\n"
-    node, rest = deepest(parse_document(text), path)
+    node, rest = deepest_object(parse_document(text), path)
     if not rest:
         changed = (
             splice_text(text, node.start, node.end, render_value(text, node.start, value))
@@ -84,7 +84,7 @@ def put(text: str, path: Path, value: Any) -> str:
 
 def put_item(text: str, path: Path, value: Any, *, ours: Callable[[Any], bool]) -> str:
     """The text with this value in the list at the path, in the place of the one that is ours or as the last one."""
-    node, rest = (JsonNode(0), path) if is_blank(text) else deepest(parse_document(text), path)
+    node, rest = (JsonNode(0), path) if is_blank(text) else deepest_object(parse_document(text), path)
     if rest:
         return put(text, path, [value])
     if not isinstance(node.value, list):
@@ -105,7 +105,7 @@ def remove(text: str, path: Path, *, kept: int = 0) -> str:
     the first `kept` steps."""
     changed = text
     for length in range(len(path), kept, -1):
-        holder, rest = deepest(parse_document(changed), path[: length - 1])
+        holder, rest = deepest_object(parse_document(changed), path[: length - 1])
         part = holder.part(path[length - 1]) if not rest else None
         if part is None or (length < len(path) and part.node.value):
             break
@@ -117,7 +117,7 @@ def remove_items(text: str, path: Path, *, ours: Callable[[Any], bool], kept: in
     """The text without what is ours in the list at the path."""
     changed = text
     while True:
-        node, rest = deepest(parse_document(changed), path)
+        node, rest = deepest_object(parse_document(changed), path)
         own = [part for part in node.parts if ours(part.node.value)] if not rest else []
         if not own:
             break
@@ -212,7 +212,7 @@ def unreadable(text: str, at: int) -> Unreadable:
     return Unreadable(f"not JSON: {place} has {rest!r} in the wrong place" if rest else f"not JSON: it ends at {place}")
 
 
-def deepest(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
+def deepest_object(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
     """The last value on the path that is there, and the rest of the path."""
     for place, name in enumerate(path):
         if not isinstance(node.value, dict):
@@ -234,7 +234,7 @@ def add_part(text: str, holder: JsonNode, value: Any, *, name: str | None = None
     label = "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
     if not holder.parts:
         inner = outer + step(text)
-        body = f"{line}{inner}{label}{pretty(value, inner, text)}{line}{outer}"
+        body = f"{line}{inner}{label}{format_value(value, inner, text)}{line}{outer}"
         comments = text[holder.start + 1 : holder.end - 1].rstrip()  # there may be some, and nothing else
         return splice_text(text, holder.start + 1, holder.end - 1, comments + body)
     last, comma = holder.parts[-1], "," if holder.comma else ""
@@ -247,7 +247,7 @@ def add_part(text: str, holder: JsonNode, value: Any, *, name: str | None = None
     found = REST_OF_LINE.match(text, at)
     assert found
     behind = found.end() if found[0].strip() else at  # a comment on that line belongs to the last part
-    text = splice_text(text, behind, behind, f"{line}{inner}{label}{pretty(value, inner, text)}{comma}")
+    text = splice_text(text, behind, behind, f"{line}{inner}{label}{format_value(value, inner, text)}{comma}")
     return text if holder.comma else splice_text(text, last.node.end, last.node.end, ",")
 
 
@@ -271,10 +271,10 @@ def without(text: str, holder: JsonNode, part: JsonPart) -> str:
 
 
 def render_value(text: str, at: int, value: Any) -> str:
-    return pretty(value, indentation(text, at), text)
+    return format_value(value, indentation(text, at), text)
 
 
-def pretty(value: Any, indent: str, text: str) -> str:
+def format_value(value: Any, indent: str, text: str) -> str:
     lines = json.dumps(value, indent=step(text), ensure_ascii=False).split("\n")
     return (newline(text) + indent).join(lines)
 

@@ -22,7 +22,7 @@ from scrubjay.embedders.base import Embedder, Vector
 from scrubjay.embedders.local import normalise_vector
 from scrubjay.errors import EmbeddingError, InvalidInput
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, HttpLimits, TooLong, ask_again
-from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
+from scrubjay.machine.outgoing import is_address, is_bare, is_unencrypted
 from scrubjay.values.vectors import PART, parts_of
 
 BATCH = 64  # texts per request
@@ -117,7 +117,7 @@ def checked_url(url: str, key: str) -> str:
             hint="Use https://HOST/v1, the part before /embeddings.",
             field="remote_url",
         )
-    if key and goes_in_the_clear(url):
+    if key and is_unencrypted(url):
         raise InvalidInput("Refusing to send the key over unencrypted HTTP.", hint="Use https.", field="remote_url")
     return f"{url.rstrip('/').removesuffix('/embeddings')}/embeddings"
 

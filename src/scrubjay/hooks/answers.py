@@ -32,7 +32,7 @@ def answer(engine: Engine, question: dict[str, Any], *, words_only: bool = False
     return {"text": found.text, "tokens": found.tokens, "ids": [memory.id for memory in found.memories]}
 
 
-def alone(settings: Settings, question: dict[str, Any]) -> dict[str, Any]:
+def answer_by_words(settings: Settings, question: dict[str, Any]) -> dict[str, Any]:
     """By words, in this process, if there is a memory at all: a hook creates none."""
     if settings.store.startswith(SQLITE) and not Path(settings.store.removeprefix(SQLITE)).exists():
         return {"text": "", "how": "nothing"}

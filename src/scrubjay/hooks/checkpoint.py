@@ -66,7 +66,7 @@ def suggest(hook: Hook, settings: Settings, folder: str) -> dict[str, Any]:
     return {"how": "suggested", "suggestions": Suggestions(settings.home).add(found)} if found else {"how": "nothing"}
 
 
-def own_words(text: str) -> str:
+def without_quotes(text: str) -> str:
     """A message without what was pasted, or put there by the client: fences, and whatever stands between tags."""
     text = FENCED.sub("\n", text[:LONGEST]).encode("utf-8", "replace").decode()
     tags = list(TAG.finditer(text))
@@ -98,7 +98,7 @@ class HookSession:
         """The user's own, that say remember, always, never or decided; no question, and nothing with a secret in it."""
         found: dict[str, None] = {}
         for text in self.said:
-            for sentence in SENTENCE.split(own_words(text)):
+            for sentence in SENTENCE.split(without_quotes(text)):
                 clean = " ".join(sentence.split()).strip("-*# ")
                 fits = 12 <= len(clean) <= 300 and not clean.endswith(("?", ":"))
                 if fits and SAYS_SO.search(clean) and not TELLS_SECRET.search(clean) and not list(secrets_in(clean)):

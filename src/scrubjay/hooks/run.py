@@ -153,9 +153,9 @@ def ask_for_answer(hook: Hook) -> str:
 
     reply = ask(settings.home, asked, seconds=min(SERVER_SHARE * hook.seconds, hook.left()))
     if reply is None:
-        from scrubjay.hooks.answers import alone
+        from scrubjay.hooks.answers import answer_by_words
 
-        reply = alone(settings, asked)
+        reply = answer_by_words(settings, asked)
     hook.gave = {key: value for key, value in reply.items() if key != "text"}
     return shape_answer(hook, reply["text"]) if reply["text"] else ""
 

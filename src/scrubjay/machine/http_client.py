@@ -70,7 +70,7 @@ class HttpReply:
 
     def read(self) -> bytes:
         """The next bytes; none at the end."""
-        with _told_as_ours(self._end):
+        with _translate_errors(self._end):
             piece = next(self._pieces, b"")
         self._left -= len(piece)
         if self._left < 0:
@@ -136,7 +136,7 @@ class Client:
         silence, end = self._limits.silence_seconds, time.monotonic() + self._limits.answer_seconds
         timeouts = {"connect": self._limits.connect_seconds or silence, "read": silence, "write": silence}
         with ExitStack() as stack:
-            with _told_as_ours(end):
+            with _translate_errors(end):
                 host, target = (self._url.hostname or "").encode("idna"), f"{self._prefix}{path}" or "/"
                 url = httpcore2.URL(scheme=self._url.scheme, host=host, port=self._url.port, target=target)
                 headers, extensions = [*self._headers.items()], {"timeout": timeouts}
@@ -191,7 +191,7 @@ class _Line(httpcore2.NetworkStream):
 
 
 @contextmanager
-def _told_as_ours(end: float) -> Iterator[None]:
+def _translate_errors(end: float) -> Iterator[None]:
     """Turns whatever goes wrong into one of `NETWORK_ERRORS`; this side stops waiting at the end."""
     token = _end.set(end)
     try:
@@ -239,7 +239,7 @@ def fetch_following(url: str, limits: HttpLimits, headers: Mapping[str, str]) ->
             if reply.status not in REDIRECTS or "location" not in reply.headers:
                 yield reply
                 return
-            with _told_as_ours(0.0):
+            with _translate_errors(0.0):
                 url = urljoin(url, reply.headers["location"])
         if not is_address(url):
             break

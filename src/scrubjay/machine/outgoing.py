@@ -50,7 +50,7 @@ def is_bare(url: str) -> bool:
     return not (parts.username or parts.password or parts.query or parts.fragment)
 
 
-def goes_in_the_clear(url: str) -> bool:
+def is_unencrypted(url: str) -> bool:
     """Whether others on the network could read what is sent there."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES

@@ -39,7 +39,7 @@ from scrubjay.errors import (
     SyncFailed,
 )
 from scrubjay.machine.http_client import JSON, NETWORK_ERRORS, Client, HttpAnswer, HttpLimits, ask_again
-from scrubjay.machine.outgoing import goes_in_the_clear, is_address, is_bare
+from scrubjay.machine.outgoing import is_address, is_bare, is_unencrypted
 from scrubjay.stores.promises.sync import Heard, Replica, Stamp
 from scrubjay.values.memory import Link
 
@@ -306,7 +306,7 @@ def _code(body: bytes) -> str | None:
 # --- the connection --------------------------------------------------------------------------------------------------
 
 
-def checked_url(url: str, *, key: str) -> str:
+def check_url(url: str, *, key: str) -> str:
     """The address without a slash at its end.
 
     :raises InvalidInput: if it cannot be used, or would send memories unencrypted
@@ -315,7 +315,7 @@ def checked_url(url: str, *, key: str) -> str:
         raise InvalidInput(
             "Invalid address of the scrubjay server.", hint="Write it like https://memory.example.", field="url"
         )
-    if goes_in_the_clear(url):
+    if is_unencrypted(url):
         raise InvalidInput("Refusing to send memories over unencrypted HTTP.", hint="Use https.", field="url")
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise InvalidInput("The key has a character that is not allowed in keys.", field="key")
@@ -328,9 +328,7 @@ class HttpLine:
     def __init__(self, url: str, *, key: str = "", private: bool = False, seconds: float = ANSWER_SECONDS) -> None:
         """:raises InvalidInput: if the address cannot be used"""
         limits = HttpLimits(SILENCE_SECONDS, seconds, LARGEST_ANSWER, connect_seconds=CONNECT_SECONDS)
-        self._client = Client(
-            checked_url(url, key=key), limits, key=key, headers=JSON, private=private, keep_alive=True
-        )
+        self._client = Client(check_url(url, key=key), limits, key=key, headers=JSON, private=private, keep_alive=True)
 
     def ask(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         with self._client.open(method, path, body) as reply:

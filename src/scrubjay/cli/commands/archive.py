@@ -14,7 +14,7 @@ from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_since, span
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.ids import all_meant
+from scrubjay.cli.ids import resolve_ids
 from scrubjay.cli.output import note, print_json, show_table, tell_same
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import CommandSession
@@ -104,7 +104,7 @@ def archive(
         progress("Archiving", shown=not session.as_json) as report,
     ):
         cold = engine.bound_to(progress=lambda done, total, _: report(done, total)).cold_storage
-        ids = all_meant(engine, ids, session)
+        ids = resolve_ids(engine, ids, session)
         if undo:
             done = cold.restore(ids, reason=reason)
             show_restored(done, session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import nothing, print_json, safe, tell_owed
+from scrubjay.cli.output import print_json, safe, tell_empty, tell_owed
 from scrubjay.cli.session import CommandSession
 
 
@@ -31,4 +31,4 @@ def brief(session: CommandSession, /, *, budget: int) -> None:
         elif found.text:
             click.echo(safe(found.text, lines=True))
         else:
-            nothing("Nothing is stored yet.", engine, session)
+            tell_empty("Nothing is stored yet.", engine, session)

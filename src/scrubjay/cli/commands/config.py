@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.commands.install import there
+from scrubjay.cli.commands.install import find_server
 from scrubjay.cli.output import note, show
 from scrubjay.cli.session import CommandSession
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
@@ -36,7 +36,7 @@ def config(session: CommandSession, client: str, for_user: bool, url: str | None
     known, scope, folder = CLIENTS[client], USER if for_user else PROJECT, project_root(Path.cwd())
     if scope not in known.scopes:
         raise click.UsageError(f"{known.title} has no settings for a project. Leave out --project.")
-    server = there(url, session) if url else {}
+    server = find_server(url, session) if url else {}
     want = find_wanted(known, session.settings(), scope=scope, folder=folder, space=session.space, **server)
     file = known.file(scope, folder)
     note(f"{known.title}, {file}:", session)

@@ -13,14 +13,14 @@ from scrubjay.cli.ids import remember_list, resolve_id
 from scrubjay.cli.output import (
     Cell,
     count_of,
-    elsewhere,
     note,
-    nothing,
     on_terminal,
     print_json,
     print_table,
     safe,
     show,
+    space_cell,
+    tell_empty,
 )
 from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import CommandSession
@@ -128,7 +128,7 @@ def show_open(engine: Engine, found: Sequence[OpenConflict], session: CommandSes
     if session.as_json:
         print_json(tuple(found))
     elif not found:
-        nothing("No open conflicts.", engine, session)
+        tell_empty("No open conflicts.", engine, session)
     elif not on_terminal():
         print_table(("likely", "old", "says", "new", "says", "stored", "space"), [row(one, engine) for one in found])
         note("Resolve one with --supersede OLD NEW, --keep OLD NEW or --same OLD NEW.", session)
@@ -182,5 +182,5 @@ def print_conflict(found: Sequence[OpenConflict], place: int) -> None:
 
 
 def row(one: OpenConflict, engine: Engine) -> tuple[Cell, ...]:
-    where = elsewhere(engine, one.old, one.new)
+    where = space_cell(engine, one.old, one.new)
     return f"{one.score:.2f}", one.old.id, one.old.text, one.new.id, one.new.text, one.new.created_at, *where

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.ids import all_meant, resolve_id
+from scrubjay.cli.ids import resolve_id, resolve_ids
 from scrubjay.cli.output import note, print_json, safe
 from scrubjay.cli.session import CommandSession
 from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy
@@ -45,7 +45,7 @@ def consolidate(
     chosen = Strategy(strategy) if strategy else Strategy.KEEP_PRIMARY if into else Strategy.AI_SYNTHESIS
     with session.engine(known_space=True) as engine:
         into = None if into is None else resolve_id(engine, into, session)
-        given = all_meant(engine, ids, session)
+        given = resolve_ids(engine, ids, session)
         done = engine.consolidation.merge(
             ConsolidationPlan(
                 ids=given, strategy=chosen, primary=into, instructions=instructions, keep_originals=not forget

@@ -9,7 +9,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.commands import diagrams
-from scrubjay.cli.output import note, nothing, print_json, print_table, safe, when
+from scrubjay.cli.output import note, print_json, print_table, safe, tell_empty, when
 from scrubjay.cli.session import CommandSession
 from scrubjay.text.letters import topic_key
 from scrubjay.values.memory import LinkKind
@@ -58,7 +58,7 @@ def decisions(session: CommandSession, topic: str | None, shape: str, steps: int
 def list_topics(engine: Engine, session: CommandSession, limit: int) -> None:
     topics = engine.decisions.topics(limit=limit)
     if not topics:
-        nothing("No decisions yet.", engine, session)
+        tell_empty("No decisions yet.", engine, session)
         return
     rows = [(one.name, f"{one.decisions:,}", one.latest_at) for one in topics]
     print_table(("topic", "decisions", "latest"), rows)

@@ -137,7 +137,7 @@ def examine(session: CommandSession, *, deep: bool, rebuild: bool) -> Iterator[F
         yield Finding(OK, "store", "None yet.", "The first memory creates it: scrubjay store TEXT")
         return
     if rebuild:
-        yield from rebuilt(session)
+        yield from rebuild_index(session)
     yield from store(settings, deep=deep)
 
 
@@ -242,7 +242,7 @@ def remote_model(settings: Settings) -> Iterator[Finding]:
 # --- the store -------------------------------------------------------------------------------------------------------
 
 
-def rebuilt(session: CommandSession) -> Iterator[Finding]:
+def rebuild_index(session: CommandSession) -> Iterator[Finding]:
     note("Rebuilding words and vectors …", session)
     try:
         with session.engine() as engine, progress("Rebuilding", shown=not session.as_json) as report:
@@ -425,7 +425,7 @@ def further_vectors(opened: Store, settings: Settings) -> Iterator[Finding]:
     """How many memories each further model knows, if the store uses it."""
     kept, models = models_of(opened), further_models(settings)
     if kept and not models:
-        yield without_further(settings)
+        yield missing_further_model(settings)
     for one in models:
         if not kept and not one.always:
             continue
@@ -438,7 +438,7 @@ def further_vectors(opened: Store, settings: Settings) -> Iterator[Finding]:
             yield Finding(OK, one.purpose, "All memories are found in about a hundred languages.")
 
 
-def without_further(settings: Settings) -> Finding:
+def missing_further_model(settings: Settings) -> Finding:
     """What becomes of texts in other languages where the model for them is not used."""
     if settings.embedder == LANGUAGES:
         return Finding(OK, "other languages", f"{LANGUAGES} itself finds them: no further model is needed.")

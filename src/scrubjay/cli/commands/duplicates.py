@@ -8,7 +8,7 @@ import click
 
 from scrubjay.cli.command import Command
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import elsewhere, note, nothing, on_terminal, print_json, print_table
+from scrubjay.cli.output import note, on_terminal, print_json, print_table, space_cell, tell_empty
 from scrubjay.cli.pairs import print_pair
 from scrubjay.cli.session import CommandSession
 from scrubjay.values.search import MAX_LIMIT
@@ -50,7 +50,7 @@ def duplicates(session: CommandSession, /, *, limit: int) -> None:
                         one.newer.id,
                         one.newer.text,
                         one.newer.created_at,
-                        *elsewhere(engine, one.older, one.newer),
+                        *space_cell(engine, one.older, one.newer),
                     )
                     for one in found
                 ],
@@ -59,4 +59,4 @@ def duplicates(session: CommandSession, /, *, limit: int) -> None:
         elif engine.records.upkeep.pending(limit=1):  # only what has a vector was compared
             note("None among memories with vectors; others wait for the model. See `scrubjay doctor`.", session)
         else:
-            nothing("No duplicates.", engine, session)
+            tell_empty("No duplicates.", engine, session)

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.failures import FAILED
 from scrubjay.cli.filters import filter_options, read_filter
-from scrubjay.cli.ids import all_meant, remember_list
+from scrubjay.cli.ids import remember_list, resolve_ids
 from scrubjay.cli.output import confirm, count_of, note, print_json, print_listed, safe, show, tell_same, when
 from scrubjay.cli.session import CommandSession
 from scrubjay.errors import NotFound
@@ -81,7 +81,7 @@ def forget_named(
     done: list[Memory] = []
     missing: list[str] = []
     with session.engine(meaning=False, known_space=True) as engine:
-        for one in all_meant(engine, ids, session):
+        for one in resolve_ids(engine, ids, session):
             try:
                 done.append(engine.recover(one) if undo else engine.forget(one, hard=hard, reason=reason).memory)
             except NotFound:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import count_of, note, print_json, told_of_a_new_space
+from scrubjay.cli.output import announce_new_space, count_of, note, print_json
 from scrubjay.cli.progress import progress
 from scrubjay.cli.session import CommandSession
 from scrubjay.engine.store.embedding import embed_query
@@ -81,7 +81,7 @@ def import_(session: CommandSession, file: str, from_line: int, embed: str) -> N
         report(reader.bytes_read, None, done)
 
     try:
-        with session.engine(meaning=now) as engine, open_lines(file) as stream, told_of_a_new_space(engine, session):
+        with session.engine(meaning=now) as engine, open_lines(file) as stream, announce_new_space(engine, session):
             reader = Lines(stream, from_line)
             with progress(
                 "Importing",

@@ -73,10 +73,10 @@ def install(  # noqa: PLR0917 - click passes options by name
     scope = USER if for_user else PROJECT
     if url and hooks:
         raise click.UsageError("Hooks look at a memory on this machine. Leave out --url or --hooks.")
-    server = there(url, session) if url and not remove else {}
+    server = find_server(url, session) if url and not remove else {}
     wanted = find_clients(clients, scope, all_of_them=every or yes, unasked=dry_run or remove)
     if hooks is None and has_terminal() and not any((clients, yes, url, dry_run, remove)):
-        hooks = also_hooks(wanted)
+        hooks = ask_for_hooks(wanted)
     parts = {"scope": scope, "hooks": bool(hooks), "rules": rules, **server}
     done = [connect(client, session, parts, dry_run=dry_run, remove=remove) for client in wanted]
     if session.as_json:
@@ -117,7 +117,7 @@ def choose_clients(found: list[Client], *, unasked: bool) -> list[Client]:
     for number, client in enumerate(found, 1):
         click.echo(f"{number:>3}  {client.title}", err=True)
 
-    def those(answer: str) -> list[Client]:
+    def read_choice(answer: str) -> list[Client]:
         words = answer.lower().replace(",", " ").split()
         if words in (["all"], ["none"]):
             return found if words == ["all"] else []
@@ -126,11 +126,11 @@ def choose_clients(found: list[Client], *, unasked: bool) -> list[Client]:
             raise click.UsageError(f"{unknown[0]} is none of them. Give numbers, all or none.")
         return [client for client in found if client in [numbers[word] for word in words]]
 
-    picked: list[Client] = click.prompt("Which of them", default="all", value_proc=those, err=True)
+    picked: list[Client] = click.prompt("Which of them", default="all", value_proc=read_choice, err=True)
     return picked
 
 
-def also_hooks(clients: list[Client]) -> bool:
+def ask_for_hooks(clients: list[Client]) -> bool:
     """Whether the user wants hooks, where a client has them."""
     names = [client.title for client in clients if client.hooks is not None]
     asked = f"Add hooks to {' and '.join(names)}: a brief at the start of a session, memories for prompts?"
@@ -201,7 +201,7 @@ def tell_changes(client: Client, changes: list[FileEdit], what: str, session: Co
     note(f"{client.title}: {what} {files}" if files else f"{client.title}: nothing to change.", session)
 
 
-def there(url: str, session: CommandSession) -> dict[str, Any]:
+def find_server(url: str, session: CommandSession) -> dict[str, Any]:
     """The server that runs at an address, as a client finds it.
 
     :raises EndpointUnreachable: if there is none

@@ -37,7 +37,7 @@ def list_jobs(session: CommandSession, unfinished: bool, limit: int) -> None:
     """List jobs, newest first; finished ones are kept for a week."""
     with session.engine(meaning=False) as engine:
         found = engine.jobs.list(unfinished=unfinished, limit=limit)
-    rows = [(one.id, one.kind, str(one.status), far(one), one.created_at, failure(one)) for one in found]
+    rows = [(one.id, one.kind, str(one.status), describe_progress(one), one.created_at, failure(one)) for one in found]
     show_table(list(found), ("job", "kind", "status", "done", "created", "error"), rows, session)
     if not found:
         note("No jobs.", session)
@@ -84,7 +84,7 @@ def facts(job: Job) -> Iterator[tuple[str, Cell]]:
     yield "job", job.id
     yield "kind", job.kind
     yield "status", f"{job.status}, stopping" if job.cancelling and not job.finished else str(job.status)
-    yield "done", far(job)
+    yield "done", describe_progress(job)
     for name, moment in (("created", job.created_at), ("started", job.started_at), ("finished", job.finished_at)):
         if moment is not None:
             yield name, moment
@@ -94,7 +94,7 @@ def facts(job: Job) -> Iterator[tuple[str, Cell]]:
         yield "result", json.dumps(job.result, ensure_ascii=False)
 
 
-def far(job: Job) -> str:
+def describe_progress(job: Job) -> str:
     done = f"{job.done:,}" if job.total is None else f"{job.done:,} of {job.total:,}"
     return f"{done}  {job.note}".rstrip()
 

@@ -77,7 +77,7 @@ def create(session: CommandSession, /, *, kind: str, role: str, spaces: tuple[st
     An owner can do everything in its spaces, a member writes as itself, a reader reads what is shared. Without --in it
     can access the spaces granted to its user: without grants, the default space; for an owner, every space.
     """
-    password = asked_password() if kind == CredentialKind.PASSWORD else None
+    password = ask_for_password() if kind == CredentialKind.PASSWORD else None
     with session.engine(meaning=False) as engine:
         issued = engine.callers.create(
             **fields, role=Role(role), spaces=spaces or None, kind=CredentialKind(kind), password=password
@@ -174,7 +174,7 @@ def show_issued(issued: Issued, session: CommandSession) -> None:
         click.echo(issued.secret)
 
 
-def asked_password() -> str:
+def ask_for_password() -> str:
     """From a terminal without showing it, or the first line of standard input."""
     if sys.stdin is not None and not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter, state_of
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import Cell, elsewhere, note, nothing, print_json, print_listed
+from scrubjay.cli.output import Cell, note, print_json, print_listed, space_cell, tell_empty
 from scrubjay.cli.session import CommandSession
 from scrubjay.values.memory import AT_HAND, Memory, State
 from scrubjay.values.search import MAX_LIMIT, Order
@@ -75,12 +75,12 @@ def list_(
             print_json(page.memories)
         elif page.memories:
             doubts = engine.conflicts.doubts(page.memories)
-            rows = [(*row(memory, doubts.get(memory.id)), *elsewhere(engine, memory)) for memory in page]
+            rows = [(*row(memory, doubts.get(memory.id)), *space_cell(engine, memory)) for memory in page]
             print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):
                 note(f"{len(page):,} of {page.total:,}. More: --limit and --offset.", session)
         else:
-            nothing("No memories found.", engine, session)
+            tell_empty("No memories found.", engine, session)
 
 
 def row(memory: Memory, newer: str | None) -> tuple[Cell, ...]:

@@ -77,7 +77,7 @@ def pull(session: CommandSession, source: Path | None, quiet: bool) -> None:
     chosen = find(settings.embedder)
     told = {"model": chosen.name, "folder": str(_pull(chosen, source, quiet=quiet, session=session))}
     told["fingerprint"] = chosen.fingerprint
-    for name in () if source is not None else further_of(settings):
+    for name in () if source is not None else list_further(settings):
         try:
             told["languages"] = str(_pull(find(name), None, quiet=quiet, session=session))
         except EmbeddingError as error:  # everything else works without it
@@ -86,7 +86,7 @@ def pull(session: CommandSession, source: Path | None, quiet: bool) -> None:
         print_json(told)
 
 
-def further_of(settings: Settings) -> list[str]:
+def list_further(settings: Settings) -> list[str]:
     """The names of the models that these settings may use beside the chosen one."""
     return [one.embedder.name for one in further_models(settings)]
 
@@ -116,7 +116,7 @@ def list_models(session: CommandSession) -> None:
     shown = [
         {
             "name": one.name,
-            "used": one.name in (settings.embedder, *further_of(settings)) or one.location is not None,
+            "used": one.name in (settings.embedder, *list_further(settings)) or one.location is not None,
             "here": not one.wrong_files(settings.models),
             "dimension": one.dimension,
             "window": one.window,

@@ -16,13 +16,13 @@ from scrubjay.cli.output import (
     Cell,
     Marked,
     count_of,
-    elsewhere,
     note,
-    nothing,
     on_terminal,
     print_json,
     print_listed,
     safe,
+    space_cell,
+    tell_empty,
     tell_owed,
     when,
 )
@@ -96,11 +96,11 @@ def search(
         elif found.hits:
             doubts = engine.conflicts.doubts([hit.memory for hit in found])
             rows = [
-                (*row(hit, asked.joined, doubts.get(hit.memory.id)), *elsewhere(engine, hit.memory)) for hit in found
+                (*row(hit, asked.joined, doubts.get(hit.memory.id)), *space_cell(engine, hit.memory)) for hit in found
             ]
             print_listed(("score", "id", "memory", "tags", "stored", "state", "why", "space"), rows)
         else:
-            nothing("Nothing found. Try other words, or `scrubjay list`.", engine, session)
+            tell_empty("Nothing found. Try other words, or `scrubjay list`.", engine, session)
 
 
 def row(hit: Hit, query: str, newer: str | None) -> tuple[Cell, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import Cell, count_of, nothing, print_facts, print_json
+from scrubjay.cli.output import Cell, count_of, print_facts, print_json, tell_empty
 from scrubjay.cli.session import CommandSession
 from scrubjay.engine.statistics import StatsQuery, StatsScope
 
@@ -40,7 +40,7 @@ def stats(session: CommandSession, everywhere: bool) -> None:
         elif found.count.total:
             print_facts(list(facts(found)))
         else:
-            nothing("No memories found.", engine, session)
+            tell_empty("No memories found.", engine, session)
 
 
 def facts(found: Statistics) -> Iterator[tuple[str, Cell]]:

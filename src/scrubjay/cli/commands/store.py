@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.durations import read_ahead
 from scrubjay.cli.filters import CATEGORIES, NAMES
-from scrubjay.cli.output import note, show, tell_flags, tell_owed, told_of_a_new_space
+from scrubjay.cli.output import announce_new_space, note, show, tell_flags, tell_owed
 from scrubjay.cli.progress import waiting
 from scrubjay.cli.session import CommandSession
 from scrubjay.cli.texts import given_text
@@ -56,7 +56,7 @@ def store(session: CommandSession, /, *, text: str, **fields: Any) -> None:
     dash after --.
     """
     content = given_text(text)
-    with session.engine(writes=True) as engine, told_of_a_new_space(engine, session):
+    with session.engine(writes=True) as engine, announce_new_space(engine, session):
         with waiting("Storing, and comparing with earlier memories"):
             stored = engine.store(content, **fields)
         owed = engine.take_owed()
@@ -66,7 +66,7 @@ def store(session: CommandSession, /, *, text: str, **fields: Any) -> None:
 
 
 def advise(stored: Stored, session: CommandSession) -> None:
-    def titled(memory: Memory) -> str:
+    def title_of(memory: Memory) -> str:
         where = f" (from space {memory.space})" if memory.space != stored.memory.space else ""
         return f"{memory.title}{where}"
 
@@ -76,8 +76,8 @@ def advise(stored: Stored, session: CommandSession) -> None:
     if not stored.compared:
         note("Not compared yet: 1 memory; `scrubjay conflicts` says later what it may outdate.", session)
     for earlier in stored.similar:
-        note(f"It may outdate: {titled(earlier)}", session)
+        note(f"It may outdate: {title_of(earlier)}", session)
         note(f"  If so: scrubjay supersede {earlier.id} {stored.memory.id}", session)
     for earlier in stored.candidates:
         if earlier.id in stored.same:
-            note(f"It says the same as: {titled(earlier)} ({earlier.id})", session)
+            note(f"It says the same as: {title_of(earlier)} ({earlier.id})", session)

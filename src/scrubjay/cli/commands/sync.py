@@ -62,20 +62,20 @@ def add(session: CommandSession, name: str, url: str, spaces: tuple[str, ...]) -
     asked for, or read from standard input, and kept in a file in the home that only you can read. A key in
     SCRUBJAY_SYNC_KEY (NAME=KEY) is used instead and not kept: it must be set for every sync.
     """
-    with kept_key(session, name, url), session.engine(meaning=False) as engine:
+    with with_stored_key(session, name, url), session.engine(meaning=False) as engine:
         added = engine.sync.add(name, url, spaces=spaces or None)
     show(shown_endpoint(added), added.name, session)
 
 
 @contextmanager
-def kept_key(session: CommandSession, name: str, url: str) -> Iterator[None]:
+def with_stored_key(session: CommandSession, name: str, url: str) -> Iterator[None]:
     """Ask for another server's key, unless the settings have it; a key that does not work is not kept."""
     keys = open_sync_keys(session.settings())
     if not url.startswith(("http://", "https://")) or keys.named(name):
         yield
         return
     known = keys.of(name, url)
-    keys.keep(url, asked_key(name) or known)
+    keys.keep(url, ask_for_key(name) or known)
     try:
         yield
     except BaseException:  # also Ctrl-C while connecting: a key that was never tried is not kept
@@ -83,7 +83,7 @@ def kept_key(session: CommandSession, name: str, url: str) -> Iterator[None]:
         raise
 
 
-def asked_key(name: str) -> str:
+def ask_for_key(name: str) -> str:
     """From a terminal without echo, or the first line of standard input; None if that is empty."""
     if sys.stdin is not None and not sys.stdin.isatty():
         return sys.stdin.readline().strip()

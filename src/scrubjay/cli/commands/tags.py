@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scrubjay.cli.command import Command
-from scrubjay.cli.output import nothing, print_json, print_table
+from scrubjay.cli.output import print_json, print_table, tell_empty
 from scrubjay.cli.session import CommandSession
 from scrubjay.values.search import MAX_LIMIT
 
@@ -30,4 +30,4 @@ def tags(session: CommandSession, found: bool, limit: int) -> None:
         elif counts:
             print_table(("tags", "memories"), [(one.tag, f"{one.memories:,}") for one in counts])
         else:
-            nothing("No tags. Give some with `scrubjay store TEXT --tag NAME`, or try --found.", engine, session)
+            tell_empty("No tags. Give some with `scrubjay store TEXT --tag NAME`, or try --found.", engine, session)
