@@ -108,20 +108,6 @@ def test_an_edited_file_is_not_written_again(jay, folder, filed):
     assert place.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "field", "value"),
-    [
-        ('["people"]', "[people, work]", "tags", ("people", "work")),
-        ('["people"]', "people work", "tags", ("people", "work")),
-    ],
-)
-def test_tags_are_read_from_the_file(jay, folder, filed, old, new, field, value):
-    edit(file(folder, "project/harbour"), old, new)
-    look(jay)
-
-    assert getattr(jay.get(filed), field) == value
-
-
 def test_phrases_are_in_the_file_and_read_from_it(jay, folder, filed):
     place = file(folder, "project/harbour")
     assert "also:" not in place.read_text()
@@ -148,18 +134,51 @@ def test_another_programs_list_of_that_name_stays_its_own(jay, folder, filed):
     assert place.read_text().count("also:") == 1
 
 
-def test_a_new_file_brings_its_phrases(jay, folder, filed):
-    (folder / "boat.md").write_text("---\ntags: []\nalso: [yacht, berth]\n---\n\nThe Ottilie is moored at pier four\n")
+TITLE = 'title: "The harbour master is called Ottilie"'
+EDITS = {
+    "tags as a list": ([('["people"]', "[people, work]")], {"tags": ("people", "work")}),
+    "tags as words": ([('["people"]', "people work")], {"tags": ("people", "work")}),
+    "an end": ([("source: ", "expires_at: 2020-01-01\nsource: ")], {"expires_at": datetime(2020, 1, 1, tzinfo=UTC)}),
+    "a title": ([(f"{TITLE}\ncategory: ", "title: Who keeps it\ncategory: ")], {"title": "Who keeps it"}),
+    "a text twice, with the title left behind": (
+        [("called Ottilie\n", "called Ada\n"), ("called Ada\n", "called Eve\n")],
+        {"content": "The harbour master is called Eve", "title": "The harbour master is called Eve"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("edits", "said"), EDITS.values(), ids=EDITS)
+def test_what_is_edited_in_a_file_its_memory_says(jay, folder, filed, edits, said):
+    for old, new in edits:
+        edit(file(folder, "project/harbour"), old, new)
+        look(jay)
+
+    memory = jay.get(filed)
+    assert {name: getattr(memory, name) for name in said} == said
+
+
+NEW_FILES = {
+    "with phrases": ("---\ntags: []\nalso: [yacht, berth]\n---\n\nMoored\n", {"also": ("yacht", "berth")}),
+    "with a name longer than a title can be": ("Text\n", {"title": "x" * 200}),
+    "with properties of its own, but no title": (
+        "---\naliases: [x]\ntags: [work]\n---\n# The Harbour\n\nAt noon #sea\n",
+        {"title": "The Harbour", "tags": ("work", "sea")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), NEW_FILES.values(), ids=NEW_FILES)
+def test_what_a_new_file_says_its_memory_says_and_it_stays_the_same_memory(jay, folder, text, said):
+    folder.mkdir(parents=True)
+    place = file(folder, "x" * 240)
+    place.write_text(text)
     look(jay)
+    [memory] = jay.list()
+    assert {name: getattr(memory, name) for name in said} == said
 
-    assert jay.search("yacht")[0].memory.also == ("yacht", "berth")
-
-
-def test_expiry_is_read_from_the_file(jay, folder, filed, clock):
-    edit(file(folder, "project/harbour"), "source: ", "expires_at: 2020-01-01\nsource: ")
-
-    assert names(jay) == []
-    assert jay.get(filed).expires_at.year == 2020
+    place.write_text(text.replace("# The Harbour", "# The Port") if "# The" in text else f"{text}# The Port\n")
+    look(jay)
+    assert jay.get(memory.id).title == "The Port"
 
 
 def test_a_changed_memory_is_written_out(jay, folder, filed):
@@ -207,15 +226,12 @@ def test_a_memory_that_did_not_change_is_not_written(jay, folder, filed):
         "---\nnot: front matter\n---\n",
         "ends with newlines\n\n\n",
         "\n\nbegins with them",
-        "\t",
         "a\r\nb",
         "x\0y",
         "🦜 日本語",
     ],
 )
 def test_any_text_survives_its_file(jay, folder, text):
-    if not text.strip():
-        return
     id = jay.paths.add(STORE, "a/b", text).memory.id
     os.utime(file(folder, "a/b"))
     look(jay)
@@ -388,27 +404,6 @@ def test_a_vault_of_1000_notes_opens_as_a_store(bare, tmp_path, read_only):
     assert everything(vault) == before
     assert bare.records.files.waiting() == {}
     assert (vault / MARKER).exists() is not read_only
-
-
-def test_a_name_longer_than_a_title_can_be_is_cut(jay, folder):
-    folder.mkdir(parents=True)
-    file(folder, "x" * 240).write_text("Text\n")
-    look(jay)
-
-    [memory] = jay.list()
-    assert memory.title == "x" * 200
-
-
-def test_a_note_with_properties_of_its_own_is_read_like_a_plain_one(jay, folder):
-    folder.mkdir(parents=True)
-    file(folder, "n").write_text("---\naliases: [x]\ntags: [work]\n---\n# The Harbour\n\nAt noon #sea\n")
-    look(jay)
-    memory = jay.paths.get(STORE, "n")
-    assert (memory.title, memory.tags) == ("The Harbour", ("work", "sea"))
-
-    edit(file(folder, "n"), "# The Harbour", "# The Port")
-    look(jay)
-    assert jay.get(memory.id).title == "The Port"
 
 
 PROPERTIES = """\
@@ -626,25 +621,6 @@ def test_a_folder_without_permission_to_write_can_be_added_read_only(jay, vault,
 
 
 # --- what files say of their memories --------------------------------------------------------------------------------
-
-
-def test_a_file_carries_title_and_category_and_its_title_can_be_edited(jay, folder, filed):
-    place = file(folder, "project/harbour")
-    assert 'title: "The harbour master is called Ottilie"\ncategory: ' in place.read_text()
-
-    edit(place, 'title: "The harbour master is called Ottilie"', "title: Who keeps the harbour")
-    look(jay)
-    assert jay.get(filed).title == "Who keeps the harbour"
-
-
-def test_a_title_that_is_behind_its_text_is_not_taken_for_an_edit(jay, folder, filed):
-    place = file(folder, "project/harbour")
-    edit(place, "called Ottilie\n", "called Ada\n")
-    look(jay)
-    edit(place, "called Ada\n", "called Eve\n")
-    look(jay)
-
-    assert jay.get(filed).title == "The harbour master is called Eve"
 
 
 def test_a_category_of_somebody_elses_stays(jay, folder, filed):

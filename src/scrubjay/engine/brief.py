@@ -136,10 +136,7 @@ class Considered:
         self.marks: dict[str, str] = {}  # what is said of a memory before its text, by its id
 
     def queues(self) -> list[Queue]:
-        first, *others = self._engine.spaces
-        granted = access.is_granted(self._engine.caller, DEFAULT_SPACE)
-        if first != DEFAULT_SPACE and granted and not self._engine.only and not others:
-            others = [DEFAULT_SPACE]
+        first, others = self._engine.spaces[0], self._personal_spaces()
         checkpoints = self._fit(self._list(first, Kind.CHECKPOINT, limit=CONSIDERED))[:1]
         decided = self._fit(self._list(first, Kind.DECISION, limit=2 * CONSIDERED))
         closed = [one for one in decided if one.detail.get("outcome") in CLOSED]
@@ -149,12 +146,23 @@ class Considered:
             ("decisions", "Open decisions", [one for one in decided if one not in closed]),
             ("checkpoint", "Last checkpoint", checkpoints),
         ]
-        self.doubts = self._engine.conflicts.doubts([memory for _, _, found in queues for memory in found])
-        ends = self._other_ones({memory.id for _, _, found in queues for memory in found})
-        for _, _, found in queues:
+        self._doubt([found for _, _, found in queues])
+        return [(name, title, pairs_together(found, self.doubts)) for name, title, found in queues]
+
+    def _personal_spaces(self) -> Sequence[str]:
+        first, *others = self._engine.spaces
+        granted = access.is_granted(self._engine.caller, DEFAULT_SPACE)
+        alone = first != DEFAULT_SPACE and not self._engine.only and not others
+        return [DEFAULT_SPACE] if alone and granted else others
+
+    def _doubt(self, sections: Sequence[list[Memory]]) -> None:
+        """Put the other ones of unsettled pairs beside those that are there, and mark what may be outdated."""
+        known = [memory for found in sections for memory in found]
+        self.doubts = self._engine.conflicts.doubts(known)
+        ends = self._other_ones({memory.id for memory in known})
+        for found in sections:
             found.extend([end for end in ends if any(in_doubt(self.doubts, one, end) for one in found)])
             self.marks |= {one.id: mark_of(one, found[0].space, self.doubts) for one in found}
-        return [(name, title, pairs_together(found, self.doubts)) for name, title, found in queues]
 
     def _other_ones(self, known: Set[str]) -> list[Memory]:
         """Those of unsettled pairs that come into no section by themselves: unimportant, or of another space."""

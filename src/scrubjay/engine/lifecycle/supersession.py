@@ -83,13 +83,16 @@ def own_end(reads: Reads, memory: Memory) -> datetime | None:
         began = {one.memory.valid_from for one in reads.sync.replicas(sources, access.EVERYTHING)}
         began |= {one.memory.valid_from for name in sources for one in reads.history.versions(name)}
         if end in began:
-            # One that was said to be given, and no longer is, was taken away since.
-            states = (one.memory for one in reads.history.versions(memory.id))
-            before = (one for one in states if one.superseded_by is None and GIVEN not in one.detail)
-            return end if any(one.valid_until == end for one in before) else None
+            return end if _had_end_before(reads, memory.id, end) else None
         front = [name for name in sources if name not in found]
         found.update(front)
     return end
+
+
+def _had_end_before(reads: Reads, id: str, end: datetime) -> bool:
+    """Whether a memory had this end before it was superseded; one that was said to be given was taken away since."""
+    states = (version.memory for version in reads.history.versions(id))
+    return any(one.valid_until == end for one in states if one.superseded_by is None and GIVEN not in one.detail)
 
 
 def with_given_end(reads: Reads, known: Memory, memory: Memory) -> Memory:
