@@ -137,7 +137,7 @@ def test_being_named_in_a_brief_is_no_use_of_a_memory_but_is_noted(jay):
     jay.brief()
 
     assert jay.get(memory.id).access_count == 0
-    assert [recall.memories for recall in jay.shown_to(memory.id)] == [(memory.id,)]
+    assert [recall.memories for recall in jay.curation.shown_to(memory.id)] == [(memory.id,)]
 
 
 def test_important_and_new_ones_come_before_the_others(jay, clock):

@@ -205,6 +205,6 @@ def test_whoever_was_handed_a_memory_is_on_record(jay):
     jay.conversations.inject("c1")
     jay.conversations.context("c1")
 
-    assert len(jay.shown_to(memory.id)) == 3
+    assert len(jay.curation.shown_to(memory.id)) == 3
     jay.forget(memory.id)
-    assert len(jay.shown_to(memory.id)) == 3
+    assert len(jay.curation.shown_to(memory.id)) == 3

@@ -47,7 +47,7 @@ def test_who_was_shown_a_memory_is_known_all_the_same(engine):
 
     assert len(found) == 15
     for hit in found:
-        assert [recall.client for recall in engine.shown_to(hit.memory.id)] == ["page"]
+        assert [recall.client for recall in engine.curation.shown_to(hit.memory.id)] == ["page"]
 
 
 def test_reading_by_path_counts_once(engine):

@@ -131,7 +131,7 @@ def test_a_conversation_with_injected_memories(site, look):
     page.get_by_role("button", name="Remove").click()
     expect(page.get_by_text("No memories are in it.")).to_be_visible()
     with site.engine() as jay:
-        while not jay.shown_to(memory.id):  # written down a little later, with the uses
+        while not jay.curation.shown_to(memory.id):  # written down a little later, with the uses
             page.wait_for_timeout(100)
         assert jay.get(memory.id).access_count == 0  # a person looked
 

@@ -40,7 +40,7 @@ def resolve_id(engine: Engine, typed: str, session: CommandSession) -> str:
         return recall_id(typed, session)
     if not typed or WHOLE.fullmatch(typed):
         return typed
-    found = engine.find_by_id_prefix(typed, limit=NAMED + 1) or engine.find_by_id_prefix(
+    found = engine.curation.find_by_id_prefix(typed, limit=NAMED + 1) or engine.curation.find_by_id_prefix(
         f"mem_{typed}", limit=NAMED + 1
     )
     if len(found) == 1 or any(memory.id == typed for memory in found):

@@ -25,14 +25,12 @@ from scrubjay.values.callers import Audience, Caller, Provenance
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import (
     Forgotten,
-    FormerPhrases,
     Kind,
     Link,
     Memory,
     NewMemory,
     OpenConflict,
     Revised,
-    State,
     Status,
     Stored,
     Version,
@@ -451,12 +449,6 @@ class Engine:
         [memory] = self.with_texts([self.ledger.seen(self.records, id, deleted=deleted, elsewhere=True)])
         return memory
 
-    def find_by_id_prefix(self, prefix: str, *, limit: int = 5) -> Sequence[Memory]:
-        """Memories whose id begins like this, forgotten ones included."""
-        audience = access.audience_anywhere(self.caller, self.spaces)
-        wanted = Filter(id_prefix=prefix, states=frozenset(State) - {State.PURGED}, expired=None)
-        return self.records.list(wanted, audience, now=self.now(), limit=limit)
-
     def list(
         self,
         filter: Filter | None = None,
@@ -506,11 +498,6 @@ class Engine:
         since = self.records.history.versions(memory.id)
         former = since if memory.content else [*since, *self.cold_storage.history(memory)]
         return self.ledger.versions_seen(self.records, former)
-
-    def former_phrases(self, id: str) -> Sequence[FormerPhrases]:
-        """The phrases that a memory had before, newest first: those that were changed alone, which makes no version."""
-        memory = self.ledger.seen(self.records, id, deleted=True, elsewhere=True)
-        return self.records.history.former_phrases(memory.id)[::-1]
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
@@ -589,14 +576,3 @@ class Engine:
         intake.check_limit(limit, 0)
         rows = self.records.statistics.tags(self.audience(Filter()), now=self.now(), found=found, limit=limit)
         return [TagCount(tag=tag, memories=memories) for tag, memories in rows]
-
-    # --- spaces, transfer, health ------------------------------------------------------------------------------------
-
-    def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
-        """Who was handed a memory and when, newest first: for when it turns out poisoned or wrong.
-
-        :raises Forbidden: if the caller does not own its space
-        """
-        memory = self.get(id, deleted=True)
-        access.check_owns(self.caller, memory.space)
-        return self.records.history.recalls(memory.id, limit=limit)

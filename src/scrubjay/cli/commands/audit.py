@@ -76,7 +76,7 @@ def audit(
 
 def show_recalls(session: CommandSession, memory: str, limit: int) -> None:
     with session.engine(meaning=False) as engine:
-        recalls = engine.shown_to(resolve_id(engine, memory, session), limit=limit)
+        recalls = engine.curation.shown_to(resolve_id(engine, memory, session), limit=limit)
     if session.as_json:
         print_json(list(recalls))
     elif recalls:

@@ -37,7 +37,7 @@ def history(session: CommandSession, id: str, restore: int | None) -> None:
     with session.engine(meaning=restore is not None, known_space=True) as engine:
         named = resolve_id(engine, id, session)
         memory = engine.get(named, deleted=True) if restore is None else engine.restore_version(named, restore)
-        former, phrases = engine.history(memory.id), engine.former_phrases(memory.id)
+        former, phrases = engine.history(memory.id), engine.curation.former_phrases(memory.id)
         same = {} if restore is None else engine.conflicts.same_as(memory.id)
     if session.as_json:
         print_json({"current": memory, "former": list(former), "phrases": list(phrases)})

@@ -169,7 +169,7 @@ def brief(engine: Engine, budget: Annotated[int, {"minimum": LEAST, "maximum": M
 @reads("GET /memories/{id}/shown", "Who was shown a memory", {"recalls": list[Recall]})
 def shown_to(engine: Engine, id: Id) -> Any:
     """Who received a memory and when, newest first: for when it turns out to be poisoned or wrong."""
-    return engine.shown_to(id)
+    return engine.curation.shown_to(id)
 
 
 # --- history ---------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ FORMER = {"versions": list[values.Version], "phrases": list[values.FormerPhrases
 @reads("GET /memories/{id}/versions", "List a memory's versions", FORMER)
 def list_versions(engine: Engine, id: Id) -> Any:
     """Earlier versions of a memory, newest first; and the phrases it had before, which change without a new version."""
-    return engine.history(id), engine.former_phrases(id)
+    return engine.history(id), engine.curation.former_phrases(id)
 
 
 Number = Annotated[int, {"minimum": 1}]

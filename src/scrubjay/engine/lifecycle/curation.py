@@ -20,6 +20,7 @@ from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import FormerPhrases, Kind, Link, LinkKind, Memory, State, Status, Undone, Version
 from scrubjay.values.search import Filter
+from scrubjay.values.store import Recall
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine
@@ -85,6 +86,26 @@ class Curation:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def find_by_id_prefix(self, prefix: str, *, limit: int = 5) -> Sequence[Memory]:
+        """Memories whose id begins like this, forgotten ones included."""
+        audience = access.audience_anywhere(self._engine.caller, self._engine.spaces)
+        wanted = Filter(id_prefix=prefix, states=frozenset(State) - {State.PURGED}, expired=None)
+        return self._engine.records.list(wanted, audience, now=self._engine.now(), limit=limit)
+
+    def former_phrases(self, id: str) -> Sequence[FormerPhrases]:
+        """The phrases that a memory had before, newest first: those that were changed alone, which makes no version."""
+        memory = self._engine.ledger.seen(self._engine.records, id, deleted=True, elsewhere=True)
+        return self._engine.records.history.former_phrases(memory.id)[::-1]
+
+    def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
+        """Who was handed a memory and when, newest first: for when it turns out poisoned or wrong.
+
+        :raises Forbidden: if the caller does not own its space
+        """
+        memory = self._engine.get(id, deleted=True)
+        access.check_owns(self._engine.caller, memory.space)
+        return self._engine.records.history.recalls(memory.id, limit=limit)
 
     def release(self, id: str) -> Memory:
         """Take a supersession back: the memory is current again, and true as long as it was before.
