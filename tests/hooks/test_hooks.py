@@ -415,12 +415,12 @@ def test_a_suggestion_is_no_memory_until_it_is_accepted(hook, call, stored, tmp_
 
 def test_a_message_full_of_unclosed_tags_is_read_in_one_pass():
     """Each of them used to be searched for to the end of the message, which outlasted every deadline."""
-    from scrubjay.hooks.checkpoint import own_words
+    from scrubjay.hooks.checkpoint import without_quotes
 
     hostile = "<br> some text here " * 20_000
-    assert own_words(hostile).startswith("<br> some text here")
-    assert own_words("a <note>pasted</note> b ```code``` c <b> d").split() == ["a", "b", "c", "<b>", "d"]
-    assert own_words("half \ud83d of one") == "half ? of one"
+    assert without_quotes(hostile).startswith("<br> some text here")
+    assert without_quotes("a <note>pasted</note> b ```code``` c <b> d").split() == ["a", "b", "c", "<b>", "d"]
+    assert without_quotes("half \ud83d of one") == "half ? of one"
 
 
 def test_what_another_agent_said_is_not_the_users(tmp_path):
