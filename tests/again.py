@@ -20,8 +20,8 @@ AGAIN = ["-m", "pytest", "--last-failed", "--last-failed-no-failures=none"]
 
 
 def main() -> int:
-    failed = list(kept("cache/lastfailed") or ())
-    if not failed or len(failed) > MOST or kept(CUT_SHORT) is not False:
+    failed = list(read_cache("cache/lastfailed") or ())
+    if not failed or len(failed) > MOST or read_cache(CUT_SHORT) is not False:
         print(f"{len(failed)} failed tests; not run again", flush=True)
         return 1
     code = subprocess.run([sys.executable, *AGAIN], check=False).returncode
@@ -30,7 +30,7 @@ def main() -> int:
     return code
 
 
-def kept(name: str) -> Any:
+def read_cache(name: str) -> Any:
     """What the last run wrote into pytest's cache; None if it wrote nothing."""
     place = Path(".pytest_cache/v", name)
     return json.loads(place.read_text(encoding="utf-8")) if place.exists() else None

@@ -133,7 +133,7 @@ def anchors(page: Path) -> set[str]:
     return names
 
 
-def linked(page: Path) -> list[tuple[Path, str]]:
+def follow_links(page: Path) -> list[tuple[Path, str]]:
     """Where the relative links of a page lead: a file or folder, and the anchor in it, if any."""
     return [
         ((page.parent / target).resolve() if target else page, anchor or "")
@@ -143,7 +143,7 @@ def linked(page: Path) -> list[tuple[Path, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_leads_to_a_file_and_to_a_heading_in_it(page):
-    for target, anchor in linked(page):
+    for target, anchor in follow_links(page):
         assert target.exists(), target
         assert not anchor or anchor in anchors(target), f"{target.name}#{anchor}"
 
@@ -164,7 +164,7 @@ def test_the_index_reaches_every_page():
     start = ROOT / "docs" / "index.md"
     reached, waiting = {start}, [start]
     while waiting:
-        for target, _ in linked(waiting.pop()):
+        for target, _ in follow_links(waiting.pop()):
             if target.suffix == ".md" and target not in reached:
                 reached.add(target)
                 waiting.append(target)
@@ -173,7 +173,7 @@ def test_the_index_reaches_every_page():
 
 
 def test_the_index_itself_names_every_page_but_the_decisions():
-    named = {target for target, _ in linked(ROOT / "docs" / "index.md")}
+    named = {target for target, _ in follow_links(ROOT / "docs" / "index.md")}
     pages = {page for page in (ROOT / "docs").rglob("*.md") if "decisions" not in page.parts}
 
     assert pages - named == {ROOT / "docs" / "index.md"}

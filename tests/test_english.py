@@ -56,7 +56,7 @@ def prose(file: Path):
                         yield token.start[0] + offset, text
 
 
-def found(file: Path) -> list[str]:
+def find_phrases(file: Path) -> list[str]:
     return [
         f"{file.relative_to(SOURCES)}:{number}: {match[0]!r} in: {text.strip()}"
         for number, text in prose(file)
@@ -69,7 +69,7 @@ def test_no_phrase_reads_as_translated(folder):
     place = SOURCES / folder
     files = [place] if place.suffix == ".py" else sorted(place.rglob("*.py"))
 
-    assert [line for file in files for line in found(file)] == []
+    assert [line for file in files for line in find_phrases(file)] == []
 
 
 @pytest.mark.parametrize(

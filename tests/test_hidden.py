@@ -53,7 +53,7 @@ def store_privately(team: Engine, *, space: str) -> None:
             bob.store(NewMemory(content=f"{number} {text}", **private))
 
 
-def told(engine: Engine) -> dict[str, Any]:
+def ask_everything(engine: Engine) -> dict[str, Any]:
     """What every reading operation answers, without what asking itself changes."""
     asked = dict.fromkeys(("query", "search", "question"), ASKED)
     words = {**asked, "workspace": "team", "store": "team", "scope_id": "ann"}
@@ -91,11 +91,11 @@ def without_use(body: Any) -> Any:
 @pytest.mark.parametrize("watcher", WATCHERS)
 def test_nothing_that_one_is_told_changes_with_what_others_keep_private(team: Engine, watcher: str) -> None:
     engine = team.bound_to(caller=WATCHERS[watcher])
-    before = told(engine)
+    before = ask_everything(engine)
 
     store_privately(team, space="other" if watcher == "owner of one space" else "team")
 
-    after = told(engine)
+    after = ask_everything(engine)
     assert [name for name in before if json.dumps(before[name]) != json.dumps(after[name])] == []
 
 
@@ -106,7 +106,7 @@ def walk(engine: Engine, dialect: str, tool: str, name: str, **arguments: Any) -
     """How many a list says that there are, and how many its pages of three hold."""
     found, said = 0, None
     while True:
-        page = asked(engine, dialect, tool, limit=3, offset=found, **arguments)
+        page = call_tool(engine, dialect, tool, limit=3, offset=found, **arguments)
         said = page[name] if said is None else said
         assert page[name] == said
         found += len(page["memories"])
@@ -114,7 +114,7 @@ def walk(engine: Engine, dialect: str, tool: str, name: str, **arguments: Any) -
             return said, found
 
 
-def asked(engine: Engine, dialect: str, tool: str, **arguments: Any) -> dict[str, Any]:
+def call_tool(engine: Engine, dialect: str, tool: str, **arguments: Any) -> dict[str, Any]:
     [table] = [table for table in TABLES if table.name == dialect]
     if dialect == "system" and tool == "list_memories":
         arguments = {"pagination": arguments}
@@ -138,21 +138,23 @@ def test_every_count_is_what_one_can_walk_through(team: Engine, clock: Clock, wa
     clock.move(days=1)
     engine = team.bound_to(caller=WATCHERS[watcher])
 
-    [space] = [one for one in asked(engine, "native", "list_spaces")["spaces"] if one["name"] == "team"]
-    [store] = [one for one in asked(engine, "native", "list_stores")["stores"] if one["name"] == "team"]
+    [space] = [one for one in call_tool(engine, "native", "list_spaces")["spaces"] if one["name"] == "team"]
+    [store] = [one for one in call_tool(engine, "native", "list_stores")["stores"] if one["name"] == "team"]
     assert walk(engine, "native", "list_memories", "total") == (space["memories"], space["memories"])
     assert (store["memories"], store["superseded"]) == (space["memories"], space["superseded"])
 
-    [store] = [one for one in asked(engine, "cortex", "list_stores")["stores"] if one["name"] == "team"]
-    listed = asked(engine, "cortex", "list_memories", store="team")["memories"]
+    [store] = [one for one in call_tool(engine, "cortex", "list_stores")["stores"] if one["name"] == "team"]
+    listed = call_tool(engine, "cortex", "list_memories", store="team")["memories"]
     assert store["memory_count"] == len(listed) == space["memories"] + space["superseded"]
 
-    [workspace] = [one for one in asked(engine, "chimera", "list_workspaces")["workspaces"] if one["name"] == "team"]
+    [workspace] = [
+        one for one in call_tool(engine, "chimera", "list_workspaces")["workspaces"] if one["name"] == "team"
+    ]
     held = walk(engine, "chimera", "list_workspace_memories", "total", workspace_id="team")
     assert held == (workspace["memory_count"], workspace["memory_count"])
-    assert asked(engine, "chimera", "get_workspace", workspace_id="team")["workspace"] == workspace
+    assert call_tool(engine, "chimera", "get_workspace", workspace_id="team")["workspace"] == workspace
 
-    counts = asked(engine, "system", "get_memory_stats", scope="global")["statistics"]["count"]
+    counts = call_tool(engine, "system", "get_memory_stats", scope="global")["statistics"]["count"]
     assert walk(engine, "system", "list_memories", "total_count")[0] == held[0]
     if watcher != "member of all spaces":
         assert counts["active"] - counts["expired"] == held[0]

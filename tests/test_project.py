@@ -125,7 +125,7 @@ def test_the_package_claims_no_system_that_it_was_not_run_on():
     assert systems == ["Operating System :: POSIX :: Linux"]
 
 
-def imported(file: Path) -> set[str]:
+def find_imports(file: Path) -> set[str]:
     """Modules that a file imports, wherever in it."""
     names = set()
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -141,7 +141,7 @@ def those_who_import(*modules: str) -> set[str]:
     return {
         file.relative_to(source).as_posix()
         for file in source.rglob("*.py")
-        if any(name == module or name.startswith(f"{module}.") for name in imported(file) for module in modules)
+        if any(name == module or name.startswith(f"{module}.") for name in find_imports(file) for module in modules)
     }
 
 

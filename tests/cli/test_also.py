@@ -5,12 +5,12 @@ from __future__ import annotations
 BOAT = "The Ottilie is moored at pier four"
 
 
-def stored(call):
+def store_boat(call):
     return call("store", BOAT, "--also", "where is the sailing boat?", "--also", "berth").out.strip()
 
 
 def test_a_memory_is_found_by_its_phrases(call):
-    id = stored(call)
+    id = store_boat(call)
     call("store", "Ada teaches chess on Mondays")
 
     [hit, *_] = call("search", "--words", "sailing boat", "--json").json
@@ -29,14 +29,14 @@ def test_other_wordings_of_a_question_are_told(call):
 
 
 def test_show_has_them_and_the_list_does_not(call):
-    id = stored(call)
+    id = store_boat(call)
 
     assert "where is the sailing boat?; berth" in call("show", id).out
     assert "berth" not in call("list").out
 
 
 def test_they_are_changed_cleared_and_brought_back(call):
-    id = stored(call)
+    id = store_boat(call)
 
     assert "version 1" in call("update", id, "--also", "yacht", "--reason", "as the user says").out
     assert call("show", id, "--json").json["memory"]["also"] == ["yacht"]
@@ -54,7 +54,7 @@ def test_they_are_changed_cleared_and_brought_back(call):
 
 
 def test_doctor_says_how_many_have_phrases(call):
-    stored(call)
+    store_boat(call)
     call("store", "Ada teaches chess on Mondays")
 
     [found] = [one for one in call("doctor", "--json").json["findings"] if one["check"] == "phrases"]

@@ -101,7 +101,7 @@ copying.copy(one, other, report)
 """
 
 
-def killed(source: str, target: str, at: int, environment) -> None:
+def kill_copy(source: str, target: str, at: int, environment) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, source, target, str(at)], env=environment, timeout=240)
     assert done.returncode == -signal.SIGKILL
 
@@ -136,7 +136,7 @@ def test_an_interrupted_copy_says_how_to_go_on(step, call, stored, home, tmp_pat
     assert "1 memory and 1 vector copied; both sides are identical." in call("copy", *addresses).err
 
 
-def opened(url: str):
+def open_address(url: str):
     return closing(PostgresStore(url) if url.startswith("postgres") else SqliteStore(url.removeprefix("sqlite:///")))
 
 
@@ -156,10 +156,10 @@ def way(request, call, stored, home, tmp_path, postgres_store):
 @pytest.mark.parametrize("at", [0, 12, 60])
 def test_a_copy_that_was_killed_is_opened_by_nobody_and_goes_on(way, at, call, environment):
     source, target = way
-    killed(source, target, at, environment)
+    kill_copy(source, target, at, environment)
 
     with pytest.raises(CopyUnfinished):
-        opened(target).__enter__()
+        open_address(target).__enter__()
     environment["SCRUBJAY_STORE"] = target
     for command in (("list",), ("store", "Mine"), ("doctor", "--deep"), ("serve", "--port", "0")):
         refused = call(*command)
@@ -189,10 +189,10 @@ def test_a_copy_killed_before_its_first_row_is_opened_by_nobody_and_goes_on(way,
     source, target = way
     if target.startswith("postgres"):
         target += "_made_by_the_copy"
-    killed(source, target, -1, environment)
+    kill_copy(source, target, -1, environment)
 
     with pytest.raises(CopyUnfinished):
-        opened(target).__enter__()
+        open_address(target).__enter__()
     done = call("copy", source, target)
 
     assert done.code == 0
@@ -203,7 +203,7 @@ def test_keys_are_there_before_any_memory(way, environment):
     """Whatever went wrong with the mark of an unfinished copy: memories never lie there without their locks."""
     source, target = way
     for at in (2, 4, 6, 8, 10):
-        killed(source, target, at, environment)
+        kill_copy(source, target, at, environment)
         store = PostgresStore if target.startswith("postgres") else SqliteStore
         with closing(store(target.removeprefix("sqlite:///"), unfinished=True)) as half, half._reading() as con:
             [(memories,)] = con.execute("SELECT count(*) FROM memories")
@@ -214,8 +214,8 @@ def test_keys_are_there_before_any_memory(way, environment):
 def test_a_server_that_has_the_target_open_is_not_ready_and_does_not_write(way, environment):
     """It was empty when the server opened it."""
     source, target = way
-    with opened(target) as store, engine_on(store, HashingEmbedder()) as engine:
-        killed(source, target, 12, environment)
+    with open_address(target) as store, engine_on(store, HashingEmbedder()) as engine:
+        kill_copy(source, target, 12, environment)
 
         with pytest.raises(CopyUnfinished):
             engine.store("Mine")
@@ -227,11 +227,11 @@ def test_a_server_that_has_the_target_open_is_not_ready_and_does_not_write(way, 
 @pytest.mark.parametrize("at", range(1, 78, 4))
 def test_wherever_a_copy_is_killed_it_goes_on(way, at, call, environment):
     source, target = way
-    killed(source, target, at, environment)
+    kill_copy(source, target, at, environment)
 
     with pytest.raises(CopyUnfinished):
-        opened(target).__enter__()
-    killed(source, target, 2, environment)  # and so is the second attempt
+        open_address(target).__enter__()
+    kill_copy(source, target, 2, environment)  # and so is the second attempt
     done = call("copy", source, target)
 
     assert done.code == 0

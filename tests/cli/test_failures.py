@@ -302,7 +302,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-def interrupted(process, call, *, lines=256, written=128):
+def interrupt(process, call, *, lines=256, written=128):
     """What an import says then. It reads from us, so the moment is certain: two batches are written, two are embedded,
     and it waits for more."""
     facts = (f'{{"content": "User likes tea number {number}"}}\n' for number in range(lines))
@@ -323,7 +323,7 @@ def interrupted(process, call, *, lines=256, written=128):
 def test_an_interrupted_import_is_one_line_and_exit_code_130(start, call, options, lines, written, resume):
     """Without a model the first batch is written, and the second waits for more lines."""
     with start("import", *options, "-") as process:
-        err = interrupted(process, call, lines=lines, written=written)
+        err = interrupt(process, call, lines=lines, written=written)
 
     assert process.returncode == 130
     assert err.splitlines()[-1] == "Interrupted."
@@ -362,7 +362,7 @@ def test_an_import_interrupted_when_all_is_in_says_so(tmp_path, environment):
 @pytest.mark.usefixtures("interruptible")
 def test_a_program_that_interrupts_an_import_is_told_how_to_resume(start, call):
     with start("--json", "import", "-") as process:
-        err = interrupted(process, call)
+        err = interrupt(process, call)
 
     error = json.loads(err.splitlines()[-1])["error"]
     assert (process.returncode, error["code"], error["message"]) == (130, "interrupted", "Interrupted.")

@@ -167,7 +167,7 @@ def test_lists_are_newest_first_and_can_be_turned_and_paged(call, stored):
 
 def test_outdated_expired_and_forgotten_ones_are_listed_when_asked_for(call, stored):
     old, new, gone = stored("User lives in Seattle"), stored("User lives in Austin"), stored("User was in Rome")
-    expired = imported(call, {"content": "The demo is today", "expires_at": "2020-01-01T00:00:00Z"})
+    expired = import_line(call, {"content": "The demo is today", "expires_at": "2020-01-01T00:00:00Z"})
     call("supersede", old, new)
     call("forget", gone)
 
@@ -183,7 +183,7 @@ def test_outdated_expired_and_forgotten_ones_are_listed_when_asked_for(call, sto
     assert [hit["memory"]["id"] for hit in call("search", "--words", "demo", "--all", "--json").json] == [expired]
 
 
-def imported(call, line):
+def import_line(call, line):
     done = call("import", "-", stdin=json.dumps(line))
     assert done.code == 0, done.err
     return call("list", "--all", "--json", "--limit", "1").json[0]["id"]
@@ -208,7 +208,7 @@ def test_show_tells_everything_with_links_and_chain(call, stored):
 
 
 def test_metadata_cannot_pose_as_one_of_our_fields(call):
-    id = imported(call, {"content": "tea", "metadata": {"space": "forged", "id": "mem_forged"}})
+    id = import_line(call, {"content": "tea", "metadata": {"space": "forged", "id": "mem_forged"}})
 
     lines = call("show", id).out.splitlines()
 
@@ -383,7 +383,7 @@ def test_erasing_asks_at_a_terminal(start, call, stored, answer, code, left):
 
 def test_prune_forgets_what_has_expired_and_a_dry_run_only_says_so(call, stored):
     stored("User likes tea")
-    expired = imported(call, {"content": "The demo is today", "expires_at": "2020-01-01T00:00:00Z"})
+    expired = import_line(call, {"content": "The demo is today", "expires_at": "2020-01-01T00:00:00Z"})
 
     assert ids(call("prune", "--dry-run")) == [expired]
     assert ids(call("list", "--expired")) == [expired]

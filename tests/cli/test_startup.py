@@ -20,7 +20,7 @@ except SystemExit:
 """
 
 
-def loaded(environment, *args):
+def list_modules(environment, *args):
     """The modules that are there when the command ends."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *args], env=environment, capture_output=True, text=True, check=True
@@ -33,7 +33,7 @@ def packages(modules):
 
 
 def test_the_program_itself_imports_only_click_and_the_standard_library(environment):
-    modules = loaded(environment, "--help")
+    modules = list_modules(environment, "--help")
 
     assert packages(modules) - sys.stdlib_module_names - {"__main__", "click", "scrubjay"} <= {"_distutils_hack"}
     ours = {name for name in modules if name.startswith("scrubjay")}
@@ -45,7 +45,7 @@ def test_the_program_itself_imports_only_click_and_the_standard_library(environm
 def test_a_search_by_words_imports_neither_model_nor_tables_nor_servers(call, stored, environment):
     stored("User moved to Austin")
 
-    modules = loaded(environment, "search", "--words", "Austin")
+    modules = list_modules(environment, "search", "--words", "Austin")
 
     assert not packages(modules) & HEAVY
     assert not {name for name in modules if name.startswith(("scrubjay.servers", "scrubjay.dialects"))}
@@ -57,4 +57,4 @@ def test_reading_commands_need_no_model(call, stored, environment):
     id = stored("User moved to Austin")
 
     for command in (["list"], ["show", id], ["history", id], ["prune"], ["spaces", "list"], ["settings"], ["export"]):
-        assert not packages(loaded(environment, *command)) & HEAVY, command
+        assert not packages(list_modules(environment, *command)) & HEAVY, command

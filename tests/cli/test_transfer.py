@@ -206,14 +206,14 @@ def test_an_export_comes_back_whole_in_another_home(call, stored, tmp_path):
 
     assert done.code == 0
     assert done.out.startswith("3 memories")
-    before, after = (listed(call, *where) for where in ([], ["--home", home]))
+    before, after = (list_all(call, *where) for where in ([], ["--home", home]))
     assert before == after
     assert len(call("list", "--deleted", "--json", "--home", home).json) == 1
     [hit] = call("search", "where does the user live", "--json", "--home", home).json
     assert hit["memory"]["id"] == new
 
 
-def listed(call, *where):
+def list_all(call, *where):
     memories = call("list", "--all", "--json", *where).json
     return {memory["id"]: (memory["content"], memory["tags"], memory["created_at"]) for memory in memories}
 

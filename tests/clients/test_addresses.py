@@ -46,7 +46,7 @@ def key(far):
     return far.callers.create("ann").secret
 
 
-def written(name):
+def read_entry(name):
     file = CLIENTS[name].file(USER, Path())
     text = file.read_text("utf-8")
     return (tomllib.loads(text) if file.suffix == ".toml" else jsonc.read(text))[CLIENTS[name].table]["scrubjay"]
@@ -65,8 +65,8 @@ def test_a_server_without_keys_is_visited_and_written_as_each_client_has_it(call
 
         assert done.code == 0, done.err
         assert "8 tools" in done.err
-        assert written(name)[client.address.place] == f"{server}/mcp"
-        assert "command" not in written(name)
+        assert read_entry(name)[client.address.place] == f"{server}/mcp"
+        assert "command" not in read_entry(name)
         assert "SCRUBJAY_KEY" not in everything_written()
         assert "nothing to change" in call("install", name, "--url", server).err
 
@@ -76,7 +76,7 @@ def test_what_a_client_of_a_server_needs_is_printed_as_it_is_written(call, place
 
     printed = call("config", "gemini", "--url", server)
 
-    assert json.loads(printed.out)["mcpServers"]["scrubjay"] == written("gemini")
+    assert json.loads(printed.out)["mcpServers"]["scrubjay"] == read_entry("gemini")
     assert "takes no address" in call("config", "claude-desktop", "--url", server).err
 
 
@@ -89,9 +89,9 @@ def test_a_key_is_named_and_never_written(call, place, key, server, monkeypatch)
         assert "8 tools" in done.err, "the key was sent to the server"
         assert key not in done.out + done.err
         if name == "codex":
-            assert written(name)["bearer_token_env_var"] == KEY
+            assert read_entry(name)["bearer_token_env_var"] == KEY
         else:
-            assert written(name)["headers"] == {"Authorization": HEADERS[name]}
+            assert read_entry(name)["headers"] == {"Authorization": HEADERS[name]}
     assert key not in everything_written()
 
 
@@ -126,8 +126,8 @@ def test_an_entry_that_starts_a_server_gives_way_to_one_with_its_address_and_bac
     first = file.read_text()
 
     call("install", name, "--url", server)
-    assert "mcp" not in written(name).get("args", [])
-    assert written(name)["url"] == f"{server}/mcp"
+    assert "mcp" not in read_entry(name).get("args", [])
+    assert read_entry(name)["url"] == f"{server}/mcp"
     assert "warning" not in [line.split("\t")[0] for line in call("doctor").out.splitlines() if name in line]
     call("install", name)
 

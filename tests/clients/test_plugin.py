@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "src" / "scrubjay" / "clients" / "plugin"
 
 
-def loaded(name):
+def load_file(name):
     return json.loads((PLUGIN / name).read_text("utf-8"))
 
 
 def test_it_has_the_version_of_the_package_and_every_hook():
-    hooks = loaded("hooks/hooks.json")["hooks"]
+    hooks = load_file("hooks/hooks.json")["hooks"]
 
-    assert loaded(".claude-plugin/plugin.json")["version"] == __version__
+    assert load_file(".claude-plugin/plugin.json")["version"] == __version__
     assert set(hooks) == set(CLAUDE_EVENTS.values())
     for moment, event in CLAUDE_EVENTS.items():
         assert moment in MOMENTS

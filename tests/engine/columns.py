@@ -25,7 +25,7 @@ class Glimpse(NamedTuple):
     also: str = "[]"
 
 
-def seen(glimpses):
+def glimpses_of(glimpses):
     """Glimpses by name, as columns."""
     at = [lambda moment: None if moment is None else milliseconds(moment)] * 3
     return Glimpses.of_rows(
@@ -34,7 +34,7 @@ def seen(glimpses):
     )
 
 
-def ranked(candidates):
+def rank_candidates(candidates):
     """Candidates in this order."""
     columns = list(zip(*candidates, strict=True)) or [()] * 5
     names, scores, words, cosines, similarities, *_ = columns
@@ -48,7 +48,7 @@ def ranked(candidates):
     )
 
 
-def found(by_words, by_meaning, further):
+def candidates_of(by_words, by_meaning, further):
     words, near = dict(by_words), dict(by_meaning)
     names = [*near, *(name for name in words if name not in near)]
     cosines = {**near, **further}
@@ -62,13 +62,13 @@ def found(by_words, by_meaning, further):
 
 
 def fuse(by_words, by_meaning, more, *further):
-    return list(ranking.fuse(found(by_words, by_meaning, more), AS_IT_IS, further))
+    return list(ranking.fuse(candidates_of(by_words, by_meaning, more), AS_IT_IS, further))
 
 
 def second_look(candidates, glimpses, question, periods, passages=(), also=()):
     query = Query(text=question, also=also)
-    return list(ranking.second_look(ranked(candidates), seen(glimpses), query, periods, dict(passages)))
+    return list(ranking.second_look(rank_candidates(candidates), glimpses_of(glimpses), query, periods, dict(passages)))
 
 
 def fresh_first(candidates, links):
-    return list(freshness.fresh_first(ranked(candidates), links))
+    return list(freshness.fresh_first(rank_candidates(candidates), links))

@@ -19,12 +19,12 @@ def texts_matching(pattern: re.Pattern[str], count: int, *, seed: int = 1) -> It
     draw = random.Random(seed)
     parsed = re._parser.parse(pattern.pattern, pattern.flags)  # type: ignore[attr-defined]
     for _ in range(count):
-        text = drawn(parsed, draw)
+        text = draw_text(parsed, draw)
         if pattern.search(text):
             yield text
 
 
-def drawn(parts: Any, draw: random.Random) -> str:
+def draw_text(parts: Any, draw: random.Random) -> str:
     return "".join(one(str(kind).lower(), value, draw) for kind, value in parts)
 
 
@@ -38,20 +38,20 @@ def one(kind: str, value: Any, draw: random.Random) -> str:
     if kind in ("any", "not_literal"):
         return draw.choice(" ,")
     if kind == "branch":
-        return drawn(draw.choice(value[1]), draw)
+        return draw_text(draw.choice(value[1]), draw)
     if kind == "subpattern":
-        return drawn(value[-1], draw)
+        return draw_text(value[-1], draw)
     if kind in ("max_repeat", "min_repeat", "possessive_repeat"):
         least, most, inner = value
-        return "".join(drawn(inner, draw) for _ in range(draw.randint(least, min(int(most), least + REPEATS))))
+        return "".join(draw_text(inner, draw) for _ in range(draw.randint(least, min(int(most), least + REPEATS))))
     if kind == "atomic_group":
-        return drawn(value, draw)
+        return draw_text(value, draw)
     raise AssertionError(kind)
 
 
 def among(choices: Any, draw: random.Random) -> str:
     if str(choices[0][0]).lower() == "negate":
-        others = re.compile(f"[^{''.join(map(spelt, choices[1:]))}]")
+        others = re.compile(f"[^{''.join(map(spell, choices[1:]))}]")
         return draw.choice([sign for sign in " ,-" if others.match(sign)] or ["x"])  # what keeps words apart, if it may
     kind, value = draw.choice(choices)
     name = str(kind).lower()
@@ -62,6 +62,6 @@ def among(choices: Any, draw: random.Random) -> str:
     return draw.choice(ANY.get(str(value).lower(), "-,;"))
 
 
-def spelt(choice: Any) -> str:
+def spell(choice: Any) -> str:
     kind, value = choice
     return re.escape(chr(value)) if str(kind).lower() == "literal" else r"\s"

@@ -13,7 +13,7 @@ BOAT = "The Ottilie is moored at pier four"
 MANY = ["The oven is preheated to 230 degrees", "Ada teaches chess on Mondays", "The mill opens at eight"]
 
 
-def filled(jay: Engine) -> str:
+def fill(jay: Engine) -> str:
     jay.store_many([NewMemory(content=text) for text in MANY])
     return jay.store(BOAT, also=["where is the sailing boat?", "berth", "yacht harbour"]).memory.id
 
@@ -26,14 +26,14 @@ def first(found: Hits) -> str:
 
 
 def test_a_memory_is_found_by_its_phrases_alone(jay):
-    filled(jay)
+    fill(jay)
 
     assert first(jay.search("in which yacht harbour?")) == BOAT
     assert first(jay.search("sailing boat", words_only=True)) == BOAT
 
 
 def test_phrases_are_no_part_of_the_text(jay):
-    memory = jay.get(filled(jay))
+    memory = jay.get(fill(jay))
 
     assert memory.also == ("where is the sailing boat?", "berth", "yacht harbour")
     for shown in (memory.content, memory.text, memory.shown_text, memory.title, memory.path, *memory.auto_tags):
@@ -43,7 +43,7 @@ def test_phrases_are_no_part_of_the_text(jay):
 
 
 def test_phrases_are_one_vector_with_their_text(jay):
-    id = filled(jay)
+    id = fill(jay)
     whole = f"{BOAT}\nwhere is the sailing boat?; berth; yacht harbour"
 
     [expected] = jay.parts.embedding.texts([whole])
@@ -122,7 +122,7 @@ def test_phrases_are_looked_at_for_secrets_and_orders(open_engine):
 
 
 def test_a_change_of_phrases_leaves_text_and_version(jay):
-    memory = jay.get(filled(jay))
+    memory = jay.get(fill(jay))
     events = len(jay.records.history.events("default"))
 
     revised = jay.revise(memory.id, also=["vessel"], reason="the user says vessel")
@@ -209,7 +209,7 @@ def test_who_comes_to_see_a_memory_sees_no_trace_of_its_former_phrases(jay):
 
 def test_phrases_are_exported_and_imported(open_engine):
     jay, other = open_engine(), open_engine(file="other.db")
-    id = filled(jay)
+    id = fill(jay)
 
     other.transfer.import_from(jay.transfer.export())
 
@@ -218,7 +218,7 @@ def test_phrases_are_exported_and_imported(open_engine):
 
 
 def test_an_archived_memory_comes_back_with_its_phrases(jay):
-    id = filled(jay)
+    id = fill(jay)
     jay.cold_storage.archive([id])
 
     assert len(jay.search("yacht", words_only=True)) == 0
@@ -229,7 +229,7 @@ def test_an_archived_memory_comes_back_with_its_phrases(jay):
 
 
 def test_a_forgotten_memory_leaves_no_phrase_when_it_is_erased(jay):
-    id = filled(jay)
+    id = fill(jay)
 
     forgotten = jay.forget(id, hard=True)
 
@@ -259,7 +259,7 @@ def test_the_question_and_its_wordings_are_one_vector_and_one_search(jay):
 
 
 def test_the_explanation_says_which_words_and_wordings_found_a_hit(jay):
-    filled(jay)
+    fill(jay)
 
     [hit, *_] = jay.search("Where is Ottilie?", also=["pier of Ottilie", "sleeping place", "Moored"], explain=True)
 
@@ -291,7 +291,7 @@ def test_what_is_no_list_of_wordings_is_refused(jay, also, message):
 
 
 def test_no_wordings_are_none(jay):
-    filled(jay)
+    fill(jay)
 
     found = [jay.search("berth", also=also) for also in (None, [], ())]
 

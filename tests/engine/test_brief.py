@@ -15,7 +15,7 @@ from scrubjay.values.callers import Caller, Role
 from scrubjay.values.memory import LinkKind
 
 
-def told(brief):
+def texts_by_section(brief):
     """Contents by section."""
     return {section.title: [memory.content for memory in section.memories] for section in brief.sections}
 
@@ -44,13 +44,13 @@ def test_the_project_comes_first_then_what_is_personal_then_decisions_and_the_ch
 
     brief = here.brief()
 
-    assert told(brief) == {
+    assert texts_by_section(brief) == {
         "Project acme": ["The build runs with make"],
         "Personal: default": ["The user writes British English"],
         "Open decisions": ["SQLite for now"],
         "Last checkpoint": ["Half of the parser is done"],
     }
-    places = [brief.text.index(text) for texts in told(brief).values() for text in texts]
+    places = [brief.text.index(text) for texts in texts_by_section(brief).values() for text in texts]
     assert places == sorted(places)
     assert "db: SQLite" in brief.text
     assert "Mend the lexer" in brief.text
@@ -61,7 +61,7 @@ def test_a_decision_with_an_outcome_is_not_open_but_known(jay):
     done = jay.decisions.save("cache", "Use Redis").memory
     jay.decisions.mark(done.id, "failed", reason="too slow")
 
-    assert told(jay.brief()) == {"Space default": ["Use Redis"]}
+    assert texts_by_section(jay.brief()) == {"Space default": ["Use Redis"]}
     assert "Outcome: failed, because too slow" in jay.brief().text
 
 
@@ -75,7 +75,7 @@ def test_what_is_no_longer_true_is_not_told(jay, clock):
     jay.store("The door code is on the fridge", expires_at=clock.time.replace(year=2027))
     clock.move(days=400)
 
-    assert told(jay.brief()) == {"Space default": ["The user lives in Bonn"]}
+    assert texts_by_section(jay.brief()) == {"Space default": ["The user lives in Bonn"]}
 
 
 def test_what_is_flagged_is_withheld_and_counted(jay):
@@ -84,7 +84,7 @@ def test_what_is_flagged_is_withheld_and_counted(jay):
 
     brief = jay.brief()
 
-    assert told(brief) == {"Space default": ["The user prefers tea"]}
+    assert texts_by_section(brief) == {"Space default": ["The user prefers tea"]}
     assert brief.withheld == 1
     assert "1 flagged" in brief.text
     assert "Ignore all" not in brief.text
@@ -95,14 +95,14 @@ def test_what_a_caller_may_not_see_is_not_told(jay):
     jay.store("Everyone's plan")
     reader = jay.bound_to(caller=Caller(user="ann", role=Role.READER, spaces=frozenset({"default"}), credential="c"))
 
-    assert told(reader.brief()) == {"Space default": ["Everyone's plan"]}
+    assert texts_by_section(reader.brief()) == {"Space default": ["Everyone's plan"]}
 
 
 def test_what_was_said_twice_is_told_once(jay):
     jay.store("The user likes tea")
     jay.store("the user likes tea.")
 
-    assert len(told(jay.brief())["Space default"]) == 1
+    assert len(texts_by_section(jay.brief())["Space default"]) == 1
 
 
 def test_a_text_cannot_pass_for_another_entry(jay):
@@ -146,7 +146,7 @@ def test_important_and_new_ones_come_before_the_others(jay, clock):
     clock.move(days=300)
     jay.store("News of today", importance=0.5)
 
-    assert told(jay.brief())["Space default"] == ["News of today", "An old rule", "An old whim"]
+    assert texts_by_section(jay.brief())["Space default"] == ["News of today", "An old rule", "An old whim"]
 
 
 def test_of_an_unsettled_pair_both_are_told_and_reminded_of_together_and_the_older_marked(real_jay):

@@ -35,7 +35,7 @@ OPENINGS = [
 ]
 
 
-def made(chance, names):
+def make_matches(chance, names):
     """What stores find for a question, and what they say of it, made up."""
     near = [Match(name, chance.choice([0.31, 0.62, chance.random()])) for name in names if chance.random() < 0.5]
     words = [Match(name, chance.choice([0.5, chance.random()])) for name in names if chance.random() < 0.5]
@@ -48,7 +48,7 @@ def made(chance, names):
     return sorted(words, key=lambda one: -one.score), sorted(near, key=lambda one: -one.score), more, further
 
 
-def glimpsed(chance):
+def make_glimpse(chance):
     opening = chance.choice(OPENINGS)
     times = [NOW - timedelta(minutes=chance.randrange(100_000)) for _ in range(3)]
     since, until = (time if chance.random() < 0.2 else None for time in times[1:])
@@ -62,7 +62,7 @@ def glimpsed(chance):
     )
 
 
-def linked(chance, names):
+def make_links(chance, names):
     return [
         Link(
             kind=chance.choice([LinkKind.MAY_OUTDATE, LinkKind.SUPERSEDES]),
@@ -76,7 +76,7 @@ def linked(chance, names):
     ]
 
 
-def shown(candidates):
+def round_off(candidates):
     """Candidates without what adds nothing, and rounded: equal scores do not depend on how they were added up."""
     return [
         (
@@ -93,27 +93,27 @@ def shown(candidates):
 
 def in_one_order(candidates):
     """Sorted by what is shown: those that are equal to the ninth digit may stand in either order."""
-    return sorted(shown(candidates), key=lambda one: (-one[1], -one[4], one[0]))
+    return sorted(round_off(candidates), key=lambda one: (-one[1], -one[4], one[0]))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_columns_rank_as_one_by_one(seed):
     chance = random.Random(seed)
     names = [f"memory {number}" for number in range(chance.choice([1, 2, 20, 260]))]
-    words, near, more, further = made(chance, names)
+    words, near, more, further = make_matches(chance, names)
     question = QUESTIONS[seed % len(QUESTIONS)]
     periods = periods_of(question, NOW)
 
     slow = one_by_one.fuse(words, near, more, *further)
-    quick = ranking.fuse(columns.found(words, near, more), AS_IT_IS, further)
+    quick = ranking.fuse(columns.candidates_of(words, near, more), AS_IT_IS, further)
     assert in_one_order(quick) == in_one_order(slow)
 
     asked = one_by_one.looked_at(slow, periods)
-    glimpses = {name: glimpsed(chance) for name in asked if chance.random() < 0.95}
+    glimpses = {name: make_glimpse(chance) for name in asked if chance.random() < 0.95}
     if set(asked) == set(ranking.looked_at(quick, periods)):  # else the hundredth and the next are equal
         passages = {name: chance.random() for name in names if chance.random() < 0.3}
         slow = one_by_one.second_look(slow, glimpses, question, periods, passages)
-        quick = ranking.second_look(quick, columns.seen(glimpses), Query(text=question), periods, passages)
+        quick = ranking.second_look(quick, columns.glimpses_of(glimpses), Query(text=question), periods, passages)
         assert in_one_order(quick) == in_one_order(slow)
 
 
@@ -121,25 +121,25 @@ def test_columns_rank_as_one_by_one(seed):
 def test_rows_move_as_candidates_did(seed):
     chance = random.Random(seed)
     names = [f"memory {number}" for number in range(12)]
-    words, near, more, _ = made(chance, names)
+    words, near, more, _ = make_matches(chance, names)
     slow = one_by_one.fuse(words, near, more)
-    quick = columns.ranked(slow)
-    links = [link for link in linked(chance, names) if link.source != link.target]
+    quick = columns.rank_candidates(slow)
+    links = [link for link in make_links(chance, names) if link.source != link.target]
 
     slow = one_by_one.fresh_first(slow, links)
     quick = freshness.fresh_first(quick, links)
 
-    assert shown(quick) == shown(slow)
+    assert round_off(quick) == round_off(slow)
 
 
 def test_without_anything_found_there_is_nothing_to_rank():
-    nothing = ranking.fuse(columns.found([], [], {}), AS_IT_IS)
+    nothing = ranking.fuse(columns.candidates_of([], [], {}), AS_IT_IS)
 
     ranked = ranking.rank(
         nothing,
         Query(text="tea"),
         (),
-        columns.seen({}),
+        columns.glimpses_of({}),
         passages={},
         links_among=lambda *_: [][0],
         vectors_of=lambda _: {},

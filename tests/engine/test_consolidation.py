@@ -49,7 +49,7 @@ def plan(memories, strategy=Strategy.MERGE_ALL, **more):
     return ConsolidationPlan(ids=ids(memories), strategy=strategy, **more)
 
 
-def linked(jay, memory, kind):
+def links_of(jay, memory, kind):
     return {(link.source, link.target) for link in jay.records.history.links([memory]) if link.kind is kind}
 
 
@@ -95,7 +95,7 @@ def test_the_originals_are_archived_and_point_at_what_they_became(jay, three):
     assert {jay.get(one.id).status for one in three} == {Status.ARCHIVED}
     assert len(done.archives) == 3
     assert jay.get(done.archives[0]).id == three[0].id
-    links = linked(jay, done.memory.id, LinkKind.CONSOLIDATED_FROM)
+    links = links_of(jay, done.memory.id, LinkKind.CONSOLIDATED_FROM)
     assert links == {(done.memory.id, one.id) for one in three}
     jay.cold_storage.restore([three[0].id])
     assert jay.get(three[0].id).content == SPANISH[0]
@@ -145,7 +145,7 @@ def test_links_of_all_or_of_the_newest_only_move_to_the_result(jay, three, every
     done = jay.consolidation.merge(plan(three, all_links=every))
 
     moved = {(newer.id, done.memory.id)} | ({(teacher.id, done.memory.id)} if every else set())
-    assert linked(jay, done.memory.id, LinkKind.RELATED) == moved
+    assert links_of(jay, done.memory.id, LinkKind.RELATED) == moved
 
 
 @pytest.mark.parametrize("keep", [True, False])

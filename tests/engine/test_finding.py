@@ -30,7 +30,7 @@ def order(candidates):
     return [one.memory for one in candidates]
 
 
-def looked(candidates, glimpses, question="What was said?", periods=()):
+def look_again(candidates, glimpses, question="What was said?", periods=()):
     return order(second_look(candidates, glimpses, question, periods))
 
 
@@ -144,7 +144,7 @@ def test_before_an_event_is_before_the_memory_of_it(real_jay, clock):
 def test_of_two_equally_near_the_shorter_comes_first():
     pair = [candidate("long", 0.6), candidate("short", 0.6)]
 
-    assert looked(pair, {"long": glimpse(length=4_000), "short": glimpse()}) == ["short", "long"]
+    assert look_again(pair, {"long": glimpse(length=4_000), "short": glimpse()}) == ["short", "long"]
 
 
 def test_length_costs_no_more_the_longer_it_gets():
@@ -161,7 +161,10 @@ def test_length_costs_no_more_the_longer_it_gets():
 def test_length_costs_less_outside_of_a_conversation():
     pair = [candidate("said", 0.6), candidate("noted", 0.6)]
 
-    assert looked(pair, {"said": glimpse(length=4_000, talk="c"), "noted": glimpse(length=4_000)}) == ["noted", "said"]
+    assert look_again(pair, {"said": glimpse(length=4_000, talk="c"), "noted": glimpse(length=4_000)}) == [
+        "noted",
+        "said",
+    ]
 
 
 def test_a_long_note_is_as_good_as_its_best_passage():
@@ -206,8 +209,8 @@ def test_in_a_short_note_meaning_counts_more_than_a_shared_word_and_in_a_convers
     said = {"meant": glimpse(length=50, talk="c"), "worded": glimpse(length=50, talk="d")}
     long = {"meant": glimpse(length=400), "worded": glimpse(length=400)}
 
-    assert looked([worded, meant], short) == ["meant", "worded"]
-    assert looked([worded, meant], said) == looked([worded, meant], long) == ["worded", "meant"]
+    assert look_again([worded, meant], short) == ["meant", "worded"]
+    assert look_again([worded, meant], said) == look_again([worded, meant], long) == ["worded", "meant"]
 
 
 def test_with_other_wordings_of_the_question_a_shared_word_counts_in_a_short_note_too():
@@ -223,7 +226,7 @@ def test_in_a_conversation_what_the_named_person_said_comes_first():
     pair = [candidate("Tom", 0.6), candidate("Ann", 0.6)]
     said = {"Tom": glimpse("Tom: the lake", talk="c"), "Ann": glimpse("Ann: the lake", talk="c")}
 
-    assert looked(pair, said, "Where did Ann go?") == ["Ann", "Tom"]
+    assert look_again(pair, said, "Where did Ann go?") == ["Ann", "Tom"]
 
 
 def test_a_question_about_oneself_is_answered_by_what_people_said_of_themselves():
@@ -231,16 +234,16 @@ def test_a_question_about_oneself_is_answered_by_what_people_said_of_themselves(
     said = {"advice": glimpse("Try a shorter route", talk="c"), "told": glimpse("I ran my best time", talk="d")}
     noted = {"advice": glimpse("Try a shorter route"), "told": glimpse("I ran my best time")}
 
-    assert looked(pair, said, "What is my best time?") == ["told", "advice"]
-    assert looked(pair, said, "What is the best time?") == ["advice", "told"]
-    assert looked(pair, noted, "What is my best time?") == ["advice", "told"]
+    assert look_again(pair, said, "What is my best time?") == ["told", "advice"]
+    assert look_again(pair, said, "What is the best time?") == ["advice", "told"]
+    assert look_again(pair, noted, "What is my best time?") == ["advice", "told"]
 
 
 def test_a_memory_is_drawn_towards_the_best_of_its_conversation():
     some = [candidate("answer", 0.8), candidate("elsewhere", 0.5), candidate("around it", 0.48)]
     seen = {"answer": glimpse(talk="c"), "elsewhere": glimpse(talk="d"), "around it": glimpse(talk="c")}
 
-    assert looked(some, seen) == ["answer", "around it", "elsewhere"]
+    assert look_again(some, seen) == ["answer", "around it", "elsewhere"]
 
 
 def test_what_is_alone_in_its_conversation_and_what_was_not_looked_at_keep_their_scores():

@@ -46,7 +46,7 @@ SHAPES = {
 EVERY = [piece for some in SHAPES.values() for piece in some]
 
 
-def repeated(piece: str) -> str:
+def repeat(piece: str) -> str:
     return (piece * (LENGTH // len(piece) + 1))[:LENGTH]
 
 
@@ -65,11 +65,11 @@ def check(act: Callable[[str], object], text: str, *, prose: float) -> None:
     assert min(costs) <= bound, repr(text[:40])
 
 
-def used(engine: Engine) -> Callable[[str], None]:
+def measure_prose(engine: Engine) -> Callable[[str], None]:
     """Checks a text that is stored and asked for."""
     engine.store("Warm up")
     engine.search("Warm up")
-    prose = cost(engine.store, repeated(PROSE))
+    prose = cost(engine.store, repeat(PROSE))
 
     def both(text: str) -> None:
         check(engine.store, text, prose=prose)
@@ -80,21 +80,21 @@ def used(engine: Engine) -> Callable[[str], None]:
 
 @pytest.fixture
 def used_with_vectors(jay):
-    return used(jay)
+    return measure_prose(jay)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_text_of_one_thing_costs_little_to_store_and_to_ask(open_engine, shape):
-    cheap = used(open_engine(None))
+    cheap = measure_prose(open_engine(None))
     for piece in SHAPES[shape]:
-        cheap(f"x{repeated(piece)}")
+        cheap(f"x{repeat(piece)}")
 
 
 @given(st.lists(st.tuples(st.sampled_from(EVERY), st.integers(1, 40)), min_size=1, max_size=4), st.booleans())
 @settings(max_examples=10, deadline=None, suppress_health_check=[*HealthCheck])
 def test_a_text_of_several_things_costs_little_to_store_and_to_ask(used_with_vectors, drawn, in_turn):
     """Either the same few over and over, or a long stretch of each."""
-    text = repeated("".join(piece * times for piece, times in drawn))
+    text = repeat("".join(piece * times for piece, times in drawn))
     if not in_turn:
         text = "".join(piece * (LENGTH // len(drawn) // len(piece)) for piece, _ in drawn)
 
@@ -128,20 +128,20 @@ HOLLOW = [
 def test_whatever_else_reads_a_text_reads_it_quickly(reader):
     read = OTHER_READERS[reader]
 
-    for text in (*HOLLOW, *map(repeated, SHAPES["marks"]), *map(repeated, SHAPES["signs"])):
+    for text in (*HOLLOW, *map(repeat, SHAPES["marks"]), *map(repeat, SHAPES["signs"])):
         check(read, text, prose=0.0)
 
 
 @pytest.mark.parametrize("piece", EDGES)
 def test_what_may_name_other_decisions_is_read_quickly(piece):
-    check(edges_in, f"synthesizes: [{repeated(piece)}", prose=0.0)
+    check(edges_in, f"synthesizes: [{repeat(piece)}", prose=0.0)
 
 
 def test_a_long_note_made_of_the_words_of_the_question_is_read_quickly():
     words = ["".join(letters) for letters in product("abcdefghijklmnop", repeat=3)]
     read = partial(best_passage, rarity=dict.fromkeys(words, 1.0))
 
-    check(read, repeated(" ".join(words) + " "), prose=0.0)
+    check(read, repeat(" ".join(words) + " "), prose=0.0)
 
 
 @given(

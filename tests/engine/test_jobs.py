@@ -32,7 +32,7 @@ def eager(monkeypatch):
     monkeypatch.setattr(jobs, "PAUSE_SECONDS", 0.05)
 
 
-def finished(engine, id):
+def wait_for(engine, id):
     """Wait for a job in the background."""
     patience = threading.Event()
     for _ in range(SECONDS * 50):
@@ -53,14 +53,14 @@ def test_without_a_server_a_job_waits_for_one_of_another_process(open_engine, ki
     second = open_engine()
     second.warm()
 
-    assert finished(second, job.id).result == {"done": True}
+    assert wait_for(second, job.id).result == {"done": True}
 
 
 def test_a_server_takes_it_up_and_its_result_is_kept(jay, kind):
     name = kind(lambda engine, arguments, _: {"sum": arguments["n"] + 1})
     jay.warm()
 
-    job = finished(jay, jay.jobs.start(name, {"n": 3}).id)
+    job = wait_for(jay, jay.jobs.start(name, {"n": 3}).id)
 
     assert (job.status, job.result) == (JobStatus.COMPLETED, {"sum": 4})
 

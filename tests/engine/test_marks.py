@@ -31,7 +31,7 @@ def jay(open_engine, folder):
     return open_engine(archive=FolderObjects(folder))
 
 
-def archived(jay, number=1):
+def archive_some(jay, number=1):
     ids = [jay.store(f"The harbour master of {n} is called Ottilie").memory.id for n in range(number)]
     jay.cold_storage.archive(ids, GLACIER)
     return ids
@@ -62,7 +62,7 @@ def refuses(jay):
 
 
 def test_a_folder_of_the_version_before_is_recognised_by_what_it_holds(jay, open_engine, folder):
-    ids = archived(jay, 3)
+    ids = archive_some(jay, 3)
     forget_the_mark(jay, folder)
 
     later = open_engine(archive=FolderObjects(folder))
@@ -75,7 +75,7 @@ def test_a_folder_of_the_version_before_is_recognised_by_what_it_holds(jay, open
 
 
 def test_a_disk_that_is_away_when_the_version_after_starts_is_not_set_up_again(jay, open_engine, folder):
-    ids = archived(jay, 3)
+    ids = archive_some(jay, 3)
     forget_the_mark(jay, folder)
     away = unmount(folder)
     later = open_engine(archive=FolderObjects(folder))
@@ -90,13 +90,13 @@ def test_a_disk_that_is_away_when_the_version_after_starts_is_not_set_up_again(j
 
 def test_a_mount_point_with_a_few_stranded_objects_is_not_taken_for_the_disk(jay, open_engine, folder, clock):
     """The version before wrote there and marked it while the disk was away."""
-    archived(jay, 3)
+    archive_some(jay, 3)
     away = unmount(folder)
     clock.move(hours=1)
     with jay.records.writing() as tx:
         tx._con.execute("DELETE FROM facts WHERE key LIKE 'archive:%'")
         tx._con.execute("UPDATE archives SET object = 'glacier/arch_elsewhere' || id")
-    [stranded] = archived(open_engine(file="other.db", archive=FolderObjects(folder)))
+    [stranded] = archive_some(open_engine(file="other.db", archive=FolderObjects(folder)))
     assert stranded
     forget_the_mark(jay, folder)
 
@@ -107,7 +107,7 @@ def test_a_mount_point_with_a_few_stranded_objects_is_not_taken_for_the_disk(jay
 def test_two_stores_may_share_a_folder(jay, open_engine, folder):
     FolderObjects(folder).set_mark("glacier", "m1")  # as whoever died between mark and store left it
     other = open_engine(file="other.db", archive=FolderObjects(folder))
-    mine, others = archived(jay), archived(other)
+    mine, others = archive_some(jay), archive_some(other)
     assert jay.records.history.fact("archive:glacier") == "m1"
 
     jay.cold_storage.restore(mine)
@@ -118,7 +118,7 @@ def test_two_stores_may_share_a_folder(jay, open_engine, folder):
 
 @pytest.mark.parametrize("marked", [False, True], ids=["empty", "anothers"])
 def test_a_server_with_a_folder_of_its_own_refuses_and_says_that_it_must_be_shared(jay, open_engine, tmp_path, marked):
-    ids = archived(jay)
+    ids = archive_some(jay)
     beside = FolderObjects(tmp_path / "beside")
     if marked:
         beside.set_mark("glacier", "another")
@@ -149,7 +149,7 @@ def test_a_disk_that_goes_while_it_is_written_leaves_the_memory_as_it_was(open_e
 
 
 def test_an_object_that_is_missing_on_the_right_disk_is_damage(jay, folder):
-    [id] = archived(jay)
+    [id] = archive_some(jay)
     for path in folder.rglob("arch_*"):
         path.unlink()
 
@@ -171,18 +171,18 @@ def test_a_folder_that_cannot_be_marked_is_not_remembered(open_engine, folder):
 
 
 def test_an_owner_may_accept_a_folder_that_was_emptied(jay, folder):
-    archived(jay)
+    archive_some(jay)
     unmount(folder)
     assert refuses(jay)
 
     assert jay.cold_storage.accept_folder() == {Tier.GLACIER: False, Tier.DEEP_ARCHIVE: True}
 
-    [id] = archived(jay)
+    [id] = archive_some(jay)
     jay.cold_storage.restore([id])
 
 
 def test_a_server_says_that_its_archive_is_away_and_stays_in_service(jay, folder, caplog):
-    archived(jay)
+    archive_some(jay)
     with client_of(build_app(jay, [find("memento")])) as client:
         remove_due(jay)
         assert client.get("/readyz").json() == {"status": "ok"}

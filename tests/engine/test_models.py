@@ -48,7 +48,7 @@ class Missing(Other):
         raise ModelMissing("The model is not installed.")
 
 
-def opened(path: Path, *further: HashingEmbedder, always: bool = False) -> Engine:
+def open_with(path: Path, *further: HashingEmbedder, always: bool = False) -> Engine:
     models = [FurtherModel(embedder=one, always=always) for one in further]
     return engine_on(SqliteStore(path), HashingEmbedder(), wait_seconds=60, further=models)
 
@@ -65,7 +65,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(path: Path) -> Iterator[Engine]:
-    with opened(path, Other()) as engine:
+    with open_with(path, Other()) as engine:
         yield engine
 
 
@@ -151,7 +151,7 @@ def test_a_text_has_them_when_it_is_stored(engine):
 
 
 def test_always_on_does_not_wait_for_another_language(path):
-    with opened(path, Other(), always=True) as engine:
+    with open_with(path, Other(), always=True) as engine:
         engine.store("The user lives in Augsburg.")
 
         assert lacking(engine) == 0
@@ -166,7 +166,7 @@ def test_a_long_text_gets_them_in_the_background(engine):
 
 def test_another_process_goes_on_with_it(path):
     """Once one process has seen another language, all of them use the model."""
-    with opened(path, Other()) as first, opened(path, Other()) as other:
+    with open_with(path, Other()) as first, open_with(path, Other()) as other:
         other.search("anything")
         first.store(GERMAN)
         other.parts.models.each[0]._look_at = 0.0
@@ -183,10 +183,10 @@ class Third(Other):
 
 @pytest.mark.parametrize("always", [False, True])
 def test_the_store_says_which_further_models_it_has_vectors_of(path, always):
-    with opened(path, Other(), always=always) as engine:
+    with open_with(path, Other(), always=always) as engine:
         engine.store("The user lives in Augsburg." if always else GERMAN)
     for model in (Other(), Third()):
-        with opened(path, model, always=always) as engine:
+        with open_with(path, model, always=always) as engine:
             fill(engine)
 
             assert models_of(engine.records) == [model.fingerprint]
@@ -194,7 +194,7 @@ def test_the_store_says_which_further_models_it_has_vectors_of(path, always):
 
 
 def test_a_third_model_is_one_more_entry(path):
-    with opened(path, Other(), Third()) as engine:
+    with open_with(path, Other(), Third()) as engine:
         engine.store("The user lives in Augsburg.")
         engine.store(GERMAN)
         fill(engine)
@@ -203,7 +203,7 @@ def test_a_third_model_is_one_more_entry(path):
         assert [engine.records.upkeep.count_lacking(model) for model in models_of(engine.records)] == [0, 0]
         assert engine.search("Wo wohnt der Nutzer und seit wann?").hits[0].memory.content == GERMAN
         assert engine.upkeep.reembed().further == 0
-    with opened(path, Other()) as engine:  # one entry less
+    with open_with(path, Other()) as engine:  # one entry less
         fill(engine)
 
         assert models_of(engine.records) == ["other-1"]
@@ -214,7 +214,7 @@ def test_a_third_model_is_one_more_entry(path):
 
 
 def test_without_the_model_texts_are_stored_and_found_and_wait(path):
-    with opened(path, Missing()) as engine:
+    with open_with(path, Missing()) as engine:
         stored = engine.store(GERMAN)
         found = engine.search("Wo wohnt der Nutzer und seit wann?")
 
@@ -223,24 +223,24 @@ def test_without_the_model_texts_are_stored_and_found_and_wait(path):
         assert "other languages" in str(found.degraded)
         assert engine.search("user Augsburg").degraded is None
         assert lacking(engine) == 1
-    with opened(path, Other()) as engine:
+    with open_with(path, Other()) as engine:
         fill(engine)
 
         assert lacking(engine) == 0
 
 
 def test_reembed_fills_in_what_is_missing(path):
-    with opened(path) as engine:
+    with open_with(path) as engine:
         engine.store(GERMAN)
         engine.store("The user plays the cello.")
-    with opened(path, Other()) as engine:
+    with open_with(path, Other()) as engine:
         assert engine.upkeep.reembed().further == 2
         assert engine.upkeep.reembed().further == 0
         assert lacking(engine) == 0
 
 
 def test_reembed_says_that_the_model_is_not_there(path):
-    with opened(path, Missing()) as engine:
+    with open_with(path, Missing()) as engine:
         engine.store(GERMAN)
 
         assert engine.upkeep.reembed().further is None
@@ -255,7 +255,7 @@ def test_a_backup_holds_them(engine, tmp_path):
 
 
 def test_a_sync_carries_them(path, tmp_path):
-    with opened(path, Other()) as here, closing(SqliteStore(tmp_path / "drive.db")) as drive:
+    with open_with(path, Other()) as here, closing(SqliteStore(tmp_path / "drive.db")) as drive:
         here.store(GERMAN)
         memory = here.store("The user plays the cello.").memory
         there = StorePeer(drive, now=utc_now, user="local", owned=False)

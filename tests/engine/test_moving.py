@@ -45,7 +45,7 @@ def objects(folder):
     return sorted(path for path in folder.rglob("arch_*") if path.is_file())
 
 
-def filled(jay) -> dict[str, str]:
+def fill_tiers(jay) -> dict[str, str]:
     """A memory in each tier, archived; their texts."""
     texts = {}
     for tier in TIERS:
@@ -59,7 +59,7 @@ def lying_in_the_folder(jay, ids) -> int:
     return sum(archive.object is not None for archive in jay.records.archives.get(list(ids)).values())
 
 
-def shown(jay, ids) -> dict[str, str]:
+def read_texts(jay, ids) -> dict[str, str]:
     return {id: jay.get(id).content for id in ids}
 
 
@@ -69,21 +69,21 @@ def shown(jay, ids) -> dict[str, str]:
 @both
 def test_all_tiers_may_be_kept_in_the_store(open_engine, folder):
     jay = open_engine(archive=FolderObjects(folder), archive_in_store=True)
-    texts = filled(jay)
+    texts = fill_tiers(jay)
 
     assert lying_in_the_folder(jay, texts) == 0
     assert not folder.exists()
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     jay.cold_storage.restore(list(texts))
     assert {jay.get(id).status for id in texts} == {Status.ACTIVE}
 
 
 def test_a_store_needs_no_folder_to_keep_all_tiers(open_engine):
     jay = open_engine(archive_in_store=True)
-    texts = filled(jay)
+    texts = fill_tiers(jay)
 
     jay.cold_storage.restore(list(texts))
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
 
 
 @pytest.mark.postgres
@@ -94,9 +94,9 @@ def test_what_one_server_archives_another_one_restores(postgres_store, tmp_path)
         for name in ("one", "other")
     )
     with one, other:
-        texts = filled(one)
+        texts = fill_tiers(one)
         other.cold_storage.restore(list(texts))
-        assert shown(one, texts) == texts
+        assert read_texts(one, texts) == texts
 
 
 @pytest.mark.postgres
@@ -114,13 +114,13 @@ def test_a_shared_folder_serves_both_servers_and_another_one_is_refused(postgres
         for name, place in places.items()
     )
     with one, other, stray:
-        texts = filled(one)
+        texts = fill_tiers(one)
         remove_due(stray)
         assert "share" in (stray.upkeep.archive_trouble or "")
         with pytest.raises(ArchiveUnavailable):
             stray.cold_storage.restore(list(texts))
         other.cold_storage.restore(list(texts))
-        assert shown(one, texts) == texts
+        assert read_texts(one, texts) == texts
 
 
 @pytest.mark.parametrize(
@@ -152,24 +152,24 @@ def test_the_setting_chooses_the_place(tmp_path, store, archive, in_store, place
 
 @both
 def test_what_is_archived_moves_to_the_store_and_back(jay, folder):
-    texts = filled(jay)
+    texts = fill_tiers(jay)
 
     moved = jay.cold_storage.move(Place.DATABASE)
     assert (moved.memories, moved.damaged, moved.busy) == (2, (), ())
     assert (lying_in_the_folder(jay, texts), objects(folder)) == (0, [])
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     assert jay.cold_storage.move(Place.DATABASE).memories == 0
 
     assert jay.cold_storage.move(Place.FOLDER).memories == 2
     assert (lying_in_the_folder(jay, texts), len(objects(folder))) == (2, 2)
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     jay.cold_storage.restore(list(texts))
     assert objects(folder) == []
     assert jay.upkeep.check(deep=True).wrong_hashes == ()
 
 
 def test_moving_needs_the_folder(jay, folder):
-    texts = filled(jay)
+    texts = fill_tiers(jay)
     folder.rename(folder.with_name("unmounted"))
 
     with pytest.raises(ArchiveUnavailable):
@@ -178,7 +178,7 @@ def test_moving_needs_the_folder(jay, folder):
 
 
 def test_what_is_damaged_stays_and_is_named(jay, folder):
-    texts = filled(jay)
+    texts = fill_tiers(jay)
     path = objects(folder)[0]
     path.write_bytes(b"other")
     [damaged] = [id for id, one in jay.records.archives.get(list(texts)).items() if one.id == path.name]
@@ -190,7 +190,7 @@ def test_what_is_damaged_stays_and_is_named(jay, folder):
 
 
 def test_a_row_that_is_damaged_is_not_moved_out(jay, folder):
-    texts = filled(jay)
+    texts = fill_tiers(jay)
     jay.cold_storage.move(Place.DATABASE)
     with jay.records.writing() as tx:
         tx._con.execute("UPDATE archives SET packed = substr(packed, 1, 20) WHERE tier = 'glacier'")
@@ -202,7 +202,7 @@ def test_a_row_that_is_damaged_is_not_moved_out(jay, folder):
 
 
 def test_what_others_work_on_is_left_for_another_run(jay):
-    texts = filled(jay)
+    texts = fill_tiers(jay)
     [held] = [id for id, one in jay.records.archives.get(list(texts)).items() if one.tier is Tier.GLACIER]
 
     with holding(jay, [held]):
@@ -213,7 +213,7 @@ def test_what_others_work_on_is_left_for_another_run(jay):
 
 
 def test_who_reads_while_it_moves_sees_the_text(jay, monkeypatch):
-    texts = filled(jay)
+    texts = fill_tiers(jay)
     real, once = jay.records.archives.get, []
 
     def moved_meanwhile(ids):
@@ -225,7 +225,7 @@ def test_who_reads_while_it_moves_sees_the_text(jay, monkeypatch):
 
     monkeypatch.setattr(jay.records.archives, "get", moved_meanwhile)
 
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
 
 
 class Dying(FolderObjects):
@@ -261,7 +261,7 @@ def test_a_move_that_dies_at_any_point_loses_nothing_and_goes_on(open_engine, fo
     monkeypatch.setattr(cold_storage, "BATCH", 2)
     disk = Dying(folder)
     dying = open_engine(archive=disk)
-    texts = filled(dying) | filled(dying)
+    texts = fill_tiers(dying) | fill_tiers(dying)
     if to is Place.FOLDER:
         dying.cold_storage.move(Place.DATABASE)
     disk.left = point
@@ -269,15 +269,15 @@ def test_a_move_that_dies_at_any_point_loses_nothing_and_goes_on(open_engine, fo
         dying.cold_storage.move(to)
 
     jay = open_engine(archive=FolderObjects(folder))
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     clock.move(hours=2)  # its holds and announcements have ended
     remove_due(jay)
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
 
     jay.cold_storage.move(to)
 
     remove_due(jay)
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     assert lying_in_the_folder(jay, texts) == len(objects(folder)) == (4 if to is Place.FOLDER else 0)
 
 
@@ -287,11 +287,11 @@ def test_a_full_disk_leaves_everything_in_the_store(open_engine, folder):
             raise StorageFull
 
     jay = open_engine(archive=Full(folder), archive_in_store=True)
-    texts = filled(jay)
+    texts = fill_tiers(jay)
 
     with pytest.raises(StorageFull):
         jay.cold_storage.move(Place.FOLDER)
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     assert lying_in_the_folder(jay, texts) == 0
 
 
@@ -320,16 +320,16 @@ engine_on(SqliteStore(Path(sys.argv[1])), None, archive=Last(Path(sys.argv[2])))
 @pytest.mark.parametrize("to", Place)
 def test_a_process_that_is_killed_in_a_move_loses_nothing(open_engine, folder, tmp_path, to):
     jay = open_engine(archive=FolderObjects(folder), clock=utc_now)  # as the process that is killed
-    texts = filled(jay)
+    texts = fill_tiers(jay)
     if to is Place.FOLDER:
         jay.cold_storage.move(Place.DATABASE)
 
     child = [sys.executable, "-c", KILLED, str(tmp_path / "memories.db"), str(folder), str(to)]
     assert subprocess.run(child, timeout=240, check=False).returncode == -9
 
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     with jay.records.writing() as tx:
         tx._con.execute("DELETE FROM holds")  # two minutes later
     jay.cold_storage.move(to)
-    assert shown(jay, texts) == texts
+    assert read_texts(jay, texts) == texts
     assert lying_in_the_folder(jay, texts) == len(objects(folder)) == (2 if to is Place.FOLDER else 0)

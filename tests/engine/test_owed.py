@@ -53,7 +53,7 @@ class Client:
         return self.call("recall", question="Which port does the demo run on?").body.get("notices", [])
 
 
-def judged(engine):
+def judge(engine):
     engine.parts.backlog.finish()
     return engine
 
@@ -62,7 +62,7 @@ def remember_both(client):
     """The client stores both facts, which nobody compares, and then they are compared."""
     client.remember(OLD)
     client.remember(NEW)
-    judged(client.engine)
+    judge(client.engine)
     return client
 
 
@@ -75,7 +75,7 @@ def test_a_memory_that_was_not_compared_is_named_and_told_of_with_the_next_reply
     assert reply.body["notices"] == [NOT_COMPARED]
     assert reply.text.endswith(NOT_COMPARED)
 
-    judged(here.engine)
+    judge(here.engine)
     [pair] = here.engine.conflicts.list()
     elsewhere = Client(busy())  # another process of the same store
     found = elsewhere.call("recall", question="Which port does the demo run on?")
@@ -129,7 +129,7 @@ def test_the_older_one_is_seen_by_who_is_told_of_it(busy):
     mine = Client(jay, caller=ANN)
     old = jay.store(OLD).memory
     mine.remember(NEW)
-    judged(jay)
+    judge(jay)
     jay.update(old.id, access_level=AccessLevel.PRIVATE)
 
     assert mine.told() == []
@@ -141,7 +141,7 @@ def test_what_was_settled_or_forgotten_meanwhile_is_not_told(busy, what):
     client = Client(jay)
     old = client.remember(OLD).body["remembered"][0]["memory"]["id"]
     new = client.remember(NEW).body["remembered"][0]["memory"]["id"]
-    judged(jay)
+    judge(jay)
 
     if what == "settled":
         jay.conflicts.relate(old=old, new=new, relation=Relation.BOTH_TRUE)
@@ -156,7 +156,7 @@ def test_nothing_is_owed_if_comparing_brings_nothing(busy):
     client.remember(OLD)
 
     assert client.remember("The demo runs on port 8080 in the evening, too, says Ana").body["notices"] == [NOT_COMPARED]
-    judged(client.engine)
+    judge(client.engine)
 
     assert client.told() == []
 
@@ -181,12 +181,12 @@ def test_a_memory_whose_vector_was_late_is_told_of_when_it_has_one(busy):
 
     client = Client(busy(Held(), wait_seconds=0.5))
     client.engine.store(OLD)
-    judged(client.engine)
+    judge(client.engine)
     client.engine.parts.judge_seconds = float("inf")
 
     reply = client.remember(NEW)
     free.set()
-    judged(client.engine)
+    judge(client.engine)
 
     assert reply.body["notices"] == [NOT_COMPARED]
     assert "Found by words only for now" in reply.text
@@ -205,14 +205,14 @@ def test_a_library_that_is_not_asked_for_notices_owes_none(busy):
     jay.store(OLD)
 
     assert not jay.store(NEW).compared
-    assert judged(jay).records.history.owed(user=jay.identity.user, client=jay.provenance.client) == []
+    assert judge(jay).records.history.owed(user=jay.identity.user, client=jay.provenance.client) == []
 
 
 def test_a_flagged_text_is_not_quoted(busy):
     client = Client(busy())
     for port in ("8080", "9090 now"):
         client.remember(f"The demo with the key sk-proj-9f8e7d6c5b4a39281706f5e4d3c2b1a0ZYXW runs on port {port}")
-    judged(client.engine)
+    judge(client.engine)
 
     [told] = client.told()
     assert "sk-proj" not in told
@@ -233,7 +233,7 @@ def test_every_dialect_with_room_says_it(busy, dialect):
     client.call(store, **written(OLD))
 
     stored = client.call(store, **written(NEW))
-    judged(client.engine)
+    judge(client.engine)
     found = client.call(search, **asked)
     again = client.call(search, **asked)
 

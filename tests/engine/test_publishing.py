@@ -37,7 +37,7 @@ def rewritten(ann) -> str:
     return memory.id
 
 
-def told(engine, id: str) -> str:
+def ask_all(engine, id: str) -> str:
     """Everything that a caller can get to know about a memory."""
     history = list(engine.history(id))
     known = [engine.get(id), history, list(engine.transfer.export()), engine.feed.events()]
@@ -46,7 +46,7 @@ def told(engine, id: str) -> str:
     return repr(known).lower()
 
 
-def leaked(text: str) -> list[str]:
+def find_leaks(text: str) -> list[str]:
     return [word for word in SECRETS if word in text]
 
 
@@ -66,10 +66,10 @@ def test_others_learn_nothing_of_the_text_before_a_memory_was_shared(ann, bob, d
     DOORS[door](ann, id)
 
     assert bob.get(id).content == CLEAN
-    assert leaked(told(bob, id)) == []
+    assert find_leaks(ask_all(bob, id)) == []
     assert [hit for word in SECRETS for hit in bob.search(word, words_only=True)] == []
     assert list(bob.list(Filter(tags=frozenset(SECRETS)))) == []
-    assert leaked(told(ann, id)), "its author still sees what it was"
+    assert find_leaks(ask_all(ann, id)), "its author still sees what it was"
 
 
 def test_a_memory_rewritten_and_shared_at_once_keeps_no_word_of_before(ann, bob):
@@ -77,7 +77,7 @@ def test_a_memory_rewritten_and_shared_at_once_keeps_no_word_of_before(ann, bob)
 
     ann.update(id, content=CLEAN, access_level="shared")
 
-    assert leaked(told(bob, id)) == []
+    assert find_leaks(ask_all(bob, id)) == []
     assert bob.get(id).auto_tags
     assert bob.get(id).path.startswith("inbox/the-quay-is-swept")
 
@@ -122,8 +122,8 @@ def test_why_it_was_changed_while_private_is_not_told(ann, bob):
     ann.update(id, content=CLEAN, reason="Zebulon must not hear of it")
     ann.update(id, access_level="shared", reason="for the team")
 
-    assert leaked(told(bob, id)) == []
-    assert leaked(repr(ann.feed.events()).lower())
+    assert find_leaks(ask_all(bob, id)) == []
+    assert find_leaks(repr(ann.feed.events()).lower())
 
 
 def test_what_a_client_chose_itself_stays(ann, bob):
@@ -135,7 +135,7 @@ def test_what_a_client_chose_itself_stays(ann, bob):
 
     seen = bob.get(memory.id)
     assert (seen.title, seen.tags, seen.path) == ("Quay notes", ("quay",), "notes/quay")
-    assert leaked(repr(seen).lower()) == []
+    assert find_leaks(repr(seen).lower()) == []
 
     as_before = ann.store(CLEAN, access_level=AccessLevel.PRIVATE).memory  # and what was never rewritten keeps all
     shared = ann.update(as_before.id, access_level="shared")
@@ -148,7 +148,7 @@ def test_the_public_of_another_space_does_not_see_what_was_shared_only(jay, ann)
     ann.update(memory.id, access_level="public")
     stranger = jay.bound_to(caller=Caller(user="eve", role=Role.MEMBER, spaces=frozenset({"other"})))
 
-    assert leaked(repr([stranger.get(memory.id), stranger.history(memory.id)]).lower()) == []
+    assert find_leaks(repr([stranger.get(memory.id), stranger.history(memory.id)]).lower()) == []
 
 
 def test_an_archived_memory_keeps_its_former_texts_to_those_who_might_see_them(ann, bob):
@@ -156,5 +156,5 @@ def test_an_archived_memory_keeps_its_former_texts_to_those_who_might_see_them(a
     ann.update(id, access_level="shared")
     ann.cold_storage.archive([id])
 
-    assert leaked(repr([bob.get(id), list(bob.history(id))]).lower()) == []
-    assert leaked(repr(list(ann.history(id))).lower())
+    assert find_leaks(repr([bob.get(id), list(bob.history(id))]).lower()) == []
+    assert find_leaks(repr(list(ann.history(id))).lower())

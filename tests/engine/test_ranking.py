@@ -13,7 +13,7 @@ from scrubjay.engine.search.freshness import newer_first
 from scrubjay.engine.search.ranking import Candidate
 from scrubjay.values.memory import Link, LinkKind
 from scrubjay.values.search import Match, Verdict
-from tests.engine.columns import Glimpse, fresh_first, fuse, ranked, seen
+from tests.engine.columns import Glimpse, fresh_first, fuse, glimpses_of, rank_candidates
 from tests.engine.language_facts import FACTS
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -82,7 +82,7 @@ def test_a_memory_without_a_vector_does_not_outrank_one_that_is_near_by_both():
 # --- what outdates what ----------------------------------------------------------------------------------------------
 
 
-def listed(*names):
+def candidates_in_order(*names):
     return [Candidate(name, 0.9 - number / 20, 0.0, 0.5, 0.5) for number, name in enumerate(names)]
 
 
@@ -102,13 +102,13 @@ def link(newer, older, *, score=1.0, kind=LinkKind.MAY_OUTDATE):
          "what somebody settled comes first from anywhere"],
 )  # fmt: skip
 def test_the_newer_of_a_pair_comes_before_the_older(before, hint, after):
-    assert ids(fresh_first(listed(*before), [link("new", "old", **hint)])) == after
+    assert ids(fresh_first(candidates_in_order(*before), [link("new", "old", **hint)])) == after
 
 
 def test_many_unsettled_hints_do_not_add_up():
     chain = [link("new", "middle"), link("new", "old"), link("middle", "old")]
 
-    moved = ids(fresh_first(listed("old", "middle", "new"), chain))
+    moved = ids(fresh_first(candidates_in_order("old", "middle", "new"), chain))
 
     assert all(abs(moved.index(name) - place) <= 1 for place, name in enumerate(("old", "middle", "new")))
 
@@ -148,7 +148,7 @@ def test_tags_and_paths_are_searched_as_words(jay):
 OLD, NEW = "Gil edits in Premiere", "Gil has switched to Resolve"
 
 
-def placed(question, old=OLD, new=NEW, *, conversation=None, cosine=0.9, days=30, also="[]"):
+def order_of(question, old=OLD, new=NEW, *, conversation=None, cosine=0.9, days=30, also="[]"):
     """In which order a question finds an older memory that has its words and a newer one on the same thing."""
     found = [Candidate("old", 0.6, 0.5, 0.6, 0.5), Candidate("new", 0.5, 0.2, 0.6, 0.5)]
     times = {"old": NOW - timedelta(days=days), "new": NOW}
@@ -156,14 +156,14 @@ def placed(question, old=OLD, new=NEW, *, conversation=None, cosine=0.9, days=30
     glimpses = {one: Glimpse(times[one], None, None, conversation, len(texts[one]), texts[one], also) for one in texts}
     vectors = {"old": np.array([1.0, 0.0]), "new": np.array([cosine, (1 - cosine**2) ** 0.5])}
     ordered, _ = newer_first(
-        ranked(found), seen(glimpses), question, lambda names: {name: vectors[name] for name in names}
+        rank_candidates(found), glimpses_of(glimpses), question, lambda names: {name: vectors[name] for name in names}
     )
     return ids(ordered)
 
 
 def test_a_newer_fact_on_the_same_thing_comes_before_an_older_one():
-    assert placed("what does Gil use?") == ["new", "old"]
-    assert placed("what does Gil use?", conversation="talk") == ["new", "old"]  # a fact that was told in it
+    assert order_of("what does Gil use?") == ["new", "old"]
+    assert order_of("what does Gil use?", conversation="talk") == ["new", "old"]  # a fact that was told in it
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_newer_fact_on_the_same_thing_comes_before_an_older_one():
     ],
 )
 def test_otherwise_what_has_the_words_of_the_question_stays_first(different):
-    assert placed("what does Gil use?", **different) == ["old", "new"]
+    assert order_of("what does Gil use?", **different) == ["old", "new"]
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_otherwise_what_has_the_words_of_the_question_stays_first(different):
          "another service", "who asks what was"],
 )  # fmt: skip
 def test_a_change_of_something_else_stays_behind(question, old, new):
-    assert placed(question, old, new) == ["old", "new"]
+    assert order_of(question, old, new) == ["old", "new"]
 
 
 def test_a_short_newer_fact_does_not_pass_a_long_note_of_which_only_the_opening_is_known():
     long = f"{OLD}. " + "Much else was said at that meeting. " * 20
 
-    assert placed("what does Gil use?") == ["new", "old"]
-    assert placed("what does Gil use?", old=long) == ["old", "new"]
+    assert order_of("what does Gil use?") == ["new", "old"]
+    assert order_of("what does Gil use?", old=long) == ["old", "new"]
 
 
 @pytest.mark.parametrize(
@@ -224,14 +224,14 @@ def test_a_short_newer_fact_does_not_pass_a_long_note_of_which_only_the_opening_
     ids=["who does it now", "a word of the question is gone, a name is there", "a heading is no speaker"],
 )  # fmt: skip
 def test_a_change_that_is_told_in_other_words_comes_first(question, old, new):
-    assert placed(question, old, new) == ["new", "old"]
+    assert order_of(question, old, new) == ["new", "old"]
 
 
 def test_phrases_show_that_two_memories_are_about_one_thing():
     told_otherwise = "The cutting room has gone over to Resolve"
 
-    assert placed("which program cuts the films?", new=told_otherwise) == ["old", "new"]
-    assert placed("which program cuts the films?", new=told_otherwise, also='["editing program"]') == ["new", "old"]
+    assert order_of("which program cuts the films?", new=told_otherwise) == ["old", "new"]
+    assert order_of("which program cuts the films?", new=told_otherwise, also='["editing program"]') == ["new", "old"]
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from scrubjay.values.callers import Caller, Role
 SECRET = "The vault code is 7714"
 
 
-def asked(jay, operation, **caller):
+def bind_request(jay, operation, **caller):
     request = Request(caller="ann", key="k", operation=operation, arguments=b"x")
     return jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER, **caller), request=request)
 
 
 def test_nothing_is_kept_of_the_text_that_was_erased_for_good(jay):
     memory = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER)).store(SECRET, tags=["vault"]).memory
-    keyed = asked(jay, "forget")
+    keyed = bind_request(jay, "forget")
 
     first = keyed.forget(memory.id, hard=True)
     again = keyed.forget(memory.id, hard=True)
@@ -34,41 +34,36 @@ def test_nothing_is_kept_of_the_text_that_was_erased_for_good(jay):
 
 def test_a_replay_ends_with_the_right_to_see_what_was_changed(jay):
     memory = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER)).store("The pier opens at nine").memory
-    changed = asked(jay, "update").update(memory.id, content="The pier opens at ten")
+    changed = bind_request(jay, "update").update(memory.id, content="The pier opens at ten")
 
-    assert asked(jay, "update").update(memory.id, content="The pier opens at ten") == changed
+    assert bind_request(jay, "update").update(memory.id, content="The pier opens at ten") == changed
     with pytest.raises(NotFound):
-        asked(jay, "update", spaces=frozenset({"elsewhere"})).update(memory.id, content="The pier opens at ten")
+        bind_request(jay, "update", spaces=frozenset({"elsewhere"})).update(memory.id, content="The pier opens at ten")
 
 
-def forgotten(ann, memory):
-    ann.forget(memory)
+CHANGES = {
+    "forgotten": lambda ann, memory: ann.forget(memory),
+    "superseded": lambda ann, memory: ann.supersede(old=memory, new=ann.store("The pier opens at eight").memory.id),
+    "revised": lambda ann, memory: ann.update(memory, content="The pier opens at ten"),
+}
 
 
-def superseded(ann, memory):
-    ann.supersede(old=memory, new=ann.store("The pier opens at eight").memory.id)
-
-
-def revised(ann, memory):
-    ann.update(memory, content="The pier opens at ten")
-
-
-@pytest.mark.parametrize("done", [forgotten, superseded, revised])
+@pytest.mark.parametrize("done", CHANGES)
 def test_an_undo_and_what_is_kept_of_it_are_written_together_or_not_at_all(jay, monkeypatch, done):
     """Else a repeated request would undo once more."""
     ann = jay.bound_to(caller=Caller(user="ann", role=Role.MEMBER))
     memory = ann.store("The pier opens at nine").memory.id
-    done(ann, memory)
+    CHANGES[done](ann, memory)
     before = ann.get(memory, deleted=True)
     with monkeypatch.context() as broken:
         broken.setattr(HistoryChanges, "keep_result", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            asked(jay, "undo").curation.undo(memory)
+            bind_request(jay, "undo").curation.undo(memory)
 
     assert ann.get(memory, deleted=True) == before
-    first, again = (asked(jay, "undo").curation.undo(memory) for _ in range(2))
+    first, again = (bind_request(jay, "undo").curation.undo(memory) for _ in range(2))
     assert first == again
-    assert (first.what, first.memory.content) == (done.__name__, "The pier opens at nine")
+    assert (first.what, first.memory.content) == (done, "The pier opens at nine")
 
 
 @pytest.mark.parametrize("verb", ["store", "search"])

@@ -56,7 +56,7 @@ def current(engine) -> list[str]:
     return sorted(listed)
 
 
-def told(engine, id: str) -> str:
+def ask_all(engine, id: str) -> str:
     """Everything that a caller can get to know of a memory."""
     known: list[object] = [engine.get(id), engine.links(id), list(engine.history(id)), engine.feed.events()]
     known += [list(engine.transfer.export()), engine.curation.around(id), engine.curation.network(id)]
@@ -76,7 +76,7 @@ def test_a_private_successor_hides_a_shared_memory_from_its_author_and_owners_on
     for name in ("bob", "reader"):
         assert current(people[name]) == [old], name
         assert people[name].get(old).superseded_by is None
-        assert new not in told(people[name], old)
+        assert new not in ask_all(people[name], old)
     assert people["ann"].get(new).supersedes == old
     assert people["local"].get(old).version == 1, "for the others nothing has happened"
     assert people["local"].get(old).valid_until is None
@@ -91,10 +91,10 @@ def test_a_private_predecessor_is_not_named_by_its_shared_successor(people):
     assert people["ann"].get(newer).supersedes == older
     assert current(people["ann"]) == [newer]
     assert people["bob"].get(newer).supersedes is None
-    assert older not in told(people["bob"], newer)
+    assert older not in ask_all(people["bob"], newer)
     people["bob"].update(newer, importance=0.9)
     assert people["ann"].get(newer).supersedes == older, "another's change does not lose it"
-    assert older not in told(people["bob"], newer)
+    assert older not in ask_all(people["bob"], newer)
 
 
 @BOTH
@@ -167,7 +167,7 @@ def test_a_change_by_someone_who_sees_it_superseded_does_not_tell_the_others(peo
     for name in ("ann", "local", "bob"):
         people[name].update(old, tags=[name])
         assert (current(people["ann"]), current(people["bob"])) == ([new], [old])
-        assert new not in told(people["bob"], old)
+        assert new not in ask_all(people["bob"], old)
 
 
 @BOTH

@@ -36,7 +36,7 @@ def test_sentences_are_joined_by_spaces_and_lines_by_line_ends():
     assert join_pieces([*sentences, Piece("- one", 2, line=True)]) == "User likes tea. User likes cake.\n- one"
 
 
-def made(engine, clock, *contents):
+def merge_texts(engine, clock, *contents):
     memories = []
     for content in contents:
         clock.move(hours=1)
@@ -59,9 +59,9 @@ def made(engine, clock, *contents):
     ],
 )
 def test_the_same_is_said_once_and_the_newest_is_right_every_time(real_jay, clock, contents, expected):
-    assert made(real_jay, clock, *contents) == expected
+    assert merge_texts(real_jay, clock, *contents) == expected
     clock.time += timedelta(days=1)
-    assert made(real_jay, clock, *contents) == expected
+    assert merge_texts(real_jay, clock, *contents) == expected
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_the_same_is_said_once_and_the_newest_is_right_every_time(real_jay, cloc
     ],
 )
 def test_a_sentence_that_tells_more_stays_beside_what_contradicts_it(real_jay, clock, older, newer):
-    assert made(real_jay, clock, older, newer) == f"{older.rstrip('.')}. {newer}"
+    assert merge_texts(real_jay, clock, older, newer) == f"{older.rstrip('.')}. {newer}"
 
 
 def test_without_a_model_the_same_words_are_said_once(open_engine, clock):
     jay = open_engine(None)
 
-    assert made(jay, clock, "User likes tea.", "user likes  TEA", "User is 30", "User is 31") == (
+    assert merge_texts(jay, clock, "User likes tea.", "user likes  TEA", "User is 30", "User is 31") == (
         "User likes tea. User is 30. User is 31"
     )
 
@@ -87,7 +87,7 @@ def test_without_a_model_the_same_words_are_said_once(open_engine, clock):
 def test_many_sentences_are_compared_by_their_words(jay, clock):
     long = ". ".join(f"Fact number {n}" for n in range(500))
 
-    assert made(jay, clock, long, long).count("Fact number") == 500
+    assert merge_texts(jay, clock, long, long).count("Fact number") == 500
 
 
 def test_stored_text_cannot_leave_its_fence(jay):

@@ -19,7 +19,7 @@ def engine(tmp_path):
         yield engine
 
 
-def used(engine) -> int:
+def count_uses(engine) -> int:
     return sum(memory.access_count for memory in engine.list(limit=100))
 
 
@@ -27,7 +27,7 @@ def test_the_first_ten_hits_of_a_search_count_once(engine):
     found = find("memento").call(engine, "search_memories", {"query": "tea", "limit": 20}).body["memories"]
 
     assert len(found) == 15
-    assert used(engine) == 10
+    assert count_uses(engine) == 10
     assert all(engine.get(memory["id"]).access_count == 1 for memory in found[:10])
 
 
@@ -37,7 +37,7 @@ def test_the_first_ten_hits_of_a_search_count_once(engine):
 def test_what_a_person_sees_counts_nothing(engine, provenance):
     assert len(engine.bound_to(provenance=provenance).search("tea")) > 0
 
-    assert used(engine) == 0
+    assert count_uses(engine) == 0
 
 
 def test_who_was_shown_a_memory_is_known_all_the_same(engine):

@@ -11,7 +11,7 @@ from scrubjay.engine.search.ranking import STRONG, WEAK, Candidate
 from scrubjay.text.names import find_rare_words, is_of_another_one
 from scrubjay.text.tokens import WORD, words_of
 from scrubjay.values.search import Query, Verdict, Weights
-from tests.engine.columns import ranked
+from tests.engine.columns import rank_candidates
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 def hits(*scores, similarities, words):
     """Found with these scores."""
     columns = zip(scores, words, similarities, strict=True)
-    return ranked([Candidate(str(score), score, word, near, near) for score, word, near in columns])
+    return rank_candidates([Candidate(str(score), score, word, near, near) for score, word, near in columns])
 
 
 def chances(*similarities, reworded=False):
@@ -58,7 +58,7 @@ def test_what_holds_half_the_words_of_the_question_is_never_called_none():
 
 def test_a_memory_without_a_vector_is_never_called_nothing():
     """Only its words are known, and they cannot say that it does not answer."""
-    found = ranked([Candidate("compared", 0.5, 0.0, 0.6, 0.7), Candidate("waiting", 0.01, 0.01, None, 0.0)])
+    found = rank_candidates([Candidate("compared", 0.5, 0.0, 0.6, 0.7), Candidate("waiting", 0.01, 0.01, None, 0.0)])
 
     assert ranking.chances_of(found, reworded=False)[1] >= WEAK
 

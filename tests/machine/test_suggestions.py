@@ -9,15 +9,15 @@ from scrubjay.machine.suggestions import KEPT_SECONDS, MOST, Suggestions
 ABOUT = {"space": "default", "client": "codex", "session": "s"}
 
 
-def said(text, kind="memory", **more):
+def suggest(text, kind="memory", **more):
     return {"text": text, "kind": kind, **ABOUT, **more}
 
 
 def test_the_same_sentence_is_kept_once_and_a_session_has_one_checkpoint(tmp_path):
     kept = Suggestions(tmp_path)
 
-    assert kept.add([said("Use tabs."), said("use  tabs."), said("Half way.", "checkpoint")]) == 2
-    assert kept.add([said("Use tabs."), said("Done.", "checkpoint")]) == 0
+    assert kept.add([suggest("Use tabs."), suggest("use  tabs."), suggest("Half way.", "checkpoint")]) == 2
+    assert kept.add([suggest("Use tabs."), suggest("Done.", "checkpoint")]) == 0
     assert {one.text for one in kept.all()} == {"Use tabs.", "Done."}
     assert stat.S_IMODE((tmp_path / "suggestions.json").stat().st_mode) == 0o600
 
@@ -25,7 +25,7 @@ def test_the_same_sentence_is_kept_once_and_a_session_has_one_checkpoint(tmp_pat
 def test_after_a_month_they_are_gone_and_there_are_never_too_many(tmp_path):
     now = 1_000_000.0
     kept = Suggestions(tmp_path, clock=lambda: now)
-    kept.add([said(f"Fact {number}.") for number in range(MOST + 5)])
+    kept.add([suggest(f"Fact {number}.") for number in range(MOST + 5)])
 
     assert len(kept.all()) == MOST
     now += KEPT_SECONDS
@@ -37,12 +37,12 @@ def test_a_damaged_file_has_no_suggestions_and_takes_new_ones(tmp_path):
     kept = Suggestions(tmp_path)
 
     assert kept.all() == []
-    assert kept.add([said("Use tabs.")]) == 1
+    assert kept.add([suggest("Use tabs.")]) == 1
 
 
 def test_taking_one_twice_finds_nothing(tmp_path):
     kept = Suggestions(tmp_path)
-    kept.add([said("Use tabs.")])
+    kept.add([suggest("Use tabs.")])
     [one] = kept.all()
 
     assert kept.take(one.id) == one

@@ -17,7 +17,7 @@ PARTS = (
 )  # fmt: skip
 
 
-def copied(folder: Path) -> Path:
+def copy_sources(folder: Path) -> Path:
     """What a build reads, somewhere else and with other times."""
     for name in PARTS:
         source, target = PROJECT / name, folder / name
@@ -30,7 +30,7 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def built(project: Path, folder: Path, *targets: str) -> dict[str, Path]:
+def build_archives(project: Path, folder: Path, *targets: str) -> dict[str, Path]:
     """The files by their suffix, `whl` and `gz`."""
     flags = [flag for target in targets for flag in ("-t", target)]
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder), *flags]
@@ -41,7 +41,7 @@ def built(project: Path, folder: Path, *targets: str) -> dict[str, Path]:
 @cache
 def release() -> dict[str, Path]:
     """What `make dist` makes of this tree, built once for all tests."""
-    return built(PROJECT, kept_for_the_run("scrubjay-dist-"))
+    return build_archives(PROJECT, kept_for_the_run("scrubjay-dist-"))
 
 
 def kept_for_the_run(prefix: str) -> Path:

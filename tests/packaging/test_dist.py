@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import scrubjay
-from tests.packaging.builds import PROJECT, built, copied, release
+from tests.packaging.builds import PROJECT, build_archives, copy_sources, release
 
 pytestmark = pytest.mark.process
 
@@ -24,14 +24,14 @@ def loose_umask():
 
 
 def test_the_same_files_give_the_same_bytes(tmp_path: Path, loose_umask: None):
-    again = built(copied(tmp_path / "elsewhere"), tmp_path / "out", "wheel")
+    again = build_archives(copy_sources(tmp_path / "elsewhere"), tmp_path / "out", "wheel")
     assert again["whl"].read_bytes() == release()["whl"].read_bytes()
 
 
 def test_the_source_archive_gives_the_same_wheel(tmp_path: Path):
     with tarfile.open(release()["gz"]) as archive:
         archive.extractall(tmp_path, filter="data")
-    again = built(tmp_path / f"scrubjay-{scrubjay.__version__}", tmp_path / "out", "wheel")
+    again = build_archives(tmp_path / f"scrubjay-{scrubjay.__version__}", tmp_path / "out", "wheel")
     assert again["whl"].read_bytes() == release()["whl"].read_bytes()
 
 

@@ -31,7 +31,7 @@ def results(page):
     return page.locator(".result")
 
 
-def found(page):
+def status_of(page):
     return page.get_by_role("status").filter(has_text=re.compile("memor"))
 
 
@@ -110,7 +110,7 @@ def test_a_search_ends_after_what_is_worth_reading_and_shows_the_rest_on_request
 
     expect(results(page).first).to_contain_text("Ottilie")
     assert results(page).count() <= 3
-    expect(found(page)).to_have_text(re.compile(r"^[1-3] memor(y|ies) found"))
+    expect(status_of(page)).to_have_text(re.compile(r"^[1-3] memor(y|ies) found"))
     more = page.get_by_role("button", name=re.compile(r"^Show \d+ more"))
     rest = int(re.search(r"\d+", more.inner_text())[0])
     first = results(page).count()
@@ -144,7 +144,7 @@ def test_a_hit_that_a_newer_memory_may_outdate_says_so_and_leads_there(site, loo
 # --- conflicts -------------------------------------------------------------------------------------------------------
 
 
-def disputed(site, number=1):
+def open_disputes(site, number=1):
     with site.engine() as jay:
         pairs = []
         for at in range(number):
@@ -156,7 +156,7 @@ def disputed(site, number=1):
 
 
 def test_the_navigation_counts_conflicts_and_few_of_many_are_drawn(site, look):
-    disputed(site, 57)
+    open_disputes(site, 57)
     page = look(site).settled("#/conflicts")
 
     expect(page.get_by_role("navigation", name="Views").get_by_role("link", name="Conflicts")).to_have_text(
@@ -169,7 +169,7 @@ def test_the_navigation_counts_conflicts_and_few_of_many_are_drawn(site, look):
 
 @pytest.mark.parametrize(("width", "beside"), [(900, True), (1280, True), (390, False)])
 def test_old_and_new_stand_side_by_side_where_there_is_room(site, look, width, beside):
-    disputed(site)
+    open_disputes(site)
     page = look(site, viewport={"width": width, "height": 800}).settled("#/conflicts")
     older, newer = (page.locator(".pair .card", has_text=f"lifts {tons} tons").bounding_box() for tons in (3, 90))
 
@@ -194,7 +194,7 @@ def test_an_older_memory_stands_once_however_often_its_newer_one_was_stored(site
 
 
 def test_the_focus_moves_to_the_next_pair(site, look):
-    disputed(site, 3)
+    open_disputes(site, 3)
     page = look(site).settled("#/conflicts")
     for number in (2, 1):
         button = page.locator(".pair", has_text=f"lifts {number + 3} tons").get_by_role("button").first
