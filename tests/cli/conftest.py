@@ -91,11 +91,19 @@ def call(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @pytest.fixture
 def terminal(environment: dict[str, str], tmp_path: Path) -> Callable[..., Done]:
-    """Runs the real program at a terminal of its own; `keys` are typed ahead. All it writes is `out`."""
+    """Runs the real program at a terminal of its own; `keys` are typed ahead. All it writes is `out`. Once it has
+    written `waits_with`, `go_on` is called."""
     pty, termios, fcntl = map(pytest.importorskip, ("pty", "termios", "fcntl"))
     ours, theirs = pty.openpty()  # one terminal for all that is run: the last list is remembered for each
 
-    def terminal(*args: str, columns: int = 100, keys: str = "", **env: str) -> Done:
+    def terminal(
+        *args: str,
+        columns: int = 100,
+        keys: str = "",
+        waits_with: str = "",
+        go_on: Callable[[], object] | None = None,
+        **env: str,
+    ) -> Done:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         kept = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
         command = [sys.executable, "-m", "scrubjay", *args]
@@ -106,6 +114,9 @@ def terminal(environment: dict[str, str], tmp_path: Path) -> Callable[..., Done]
             while process.poll() is None or select.select([ours], [], [], 0.05)[0]:
                 if select.select([ours], [], [], 0.05)[0]:
                     shown += os.read(ours, 65536)
+                if go_on is not None and waits_with.encode() in shown:
+                    go_on()
+                    go_on = None
         return Done(process.returncode, shown.decode().replace("\r\n", "\n"), "")
 
     yield terminal

@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from contextlib import closing
+from functools import partial
 
 import pytest
 from rich.console import Console
@@ -64,14 +65,14 @@ def test_at_a_terminal_a_rebuild_shows_what_it_is_at(terminal, call, many):
 
 def test_a_rebuild_says_that_it_waits_for_another_process(terminal, call, home):
     call("import", "-", "--embed", "later", stdin=b'{"content": "User likes tea"}\n')
+    said = "Waiting for another process that makes vectors"
     with closing(open_store(f"sqlite:///{home / 'memories.db'}")) as other:
-        other.upkeep.lease("embedding", holder="another process", seconds=5)
+        other.upkeep.lease("embedding", holder="another process", seconds=600)
+        go_on = partial(other.upkeep.release, "embedding", holder="another process")
+        shown = terminal("doctor", "--rebuild", waits_with=said, go_on=go_on).out
 
-    shown = terminal("doctor", "--rebuild").out
-
-    assert "Waiting for another process that makes vectors" in shown
     assert "Rebuilding vectors and hints " in shown
-    assert shown.index("Waiting for another") < shown.index("Rebuilding vectors and hints ")
+    assert shown.index(said) < shown.index("Rebuilding vectors and hints ")
 
 
 @pytest.mark.parametrize("columns", [70, 80, 100])
