@@ -31,7 +31,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder,
-        env=environment | {"PYTHONPATH": str(ROOT)},
+        env=environment | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # they take a second
         capture_output=True,
         text=True,
         check=False,
@@ -40,7 +40,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def failed_before(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "pytest.ini").write_text("[pytest]\naddopts = -q")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -q -p xdist")
     (folder / "test_all.py").write_text(tests)
     assert run(folder, "pytest", *options).returncode == 1
     return run(folder, "tests.again")

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[1]
 
+BARE = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 FILES = [*Path(__file__).parent.rglob("*.py")]
 OUTER = re.compile(r"^(?:async )?(def|class) |^ +(?:async )?def (test_\w+)", re.MULTILINE)
 
@@ -60,10 +61,9 @@ def run(tmp_path):
         (tmp_path / "conftest.py").write_text("from tests.closing import pytest_unconfigure")
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(text)
-        options = ["-q", "-rN", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", "-p", "no:schemathesis"]
+        options = ["-q", "-rN", "-p", "xdist", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider"]
         command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=480, check=False)
+        done = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True, timeout=480, check=False)
         return done.stdout.splitlines()
 
     return run
@@ -104,9 +104,8 @@ def test_quick_tests_are_many_and_leave_out_marked_files():
 def test_a_test_that_is_not_quick_after_all_fails(tmp_path, test, reason):
     (tmp_path / "conftest.py").write_text("from tests.quick import *")
     (tmp_path / "test_it.py").write_text(test)
-    command = [sys.executable, "-m", "pytest", "--quick", "-p", "no:cacheprovider", "-p", "no:schemathesis", "."]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=480, check=False)
+    command = [sys.executable, "-m", "pytest", "--quick", "-p", "no:cacheprovider", "."]
+    done = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True, timeout=480, check=False)
 
     assert "1 failed" in done.stdout, done.stdout + done.stderr
     assert f"test_it is not quick: {reason}" in done.stdout

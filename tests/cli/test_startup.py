@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -11,19 +12,25 @@ pytestmark = pytest.mark.process
 
 HEAVY = {"numpy", "onnxruntime", "rich", "mcp", "jsonschema_rs", "starlette", "uvicorn", "pydantic", "orjson", "httpx"}
 LOADED = """
-import sys
+import json, sys
 from scrubjay.cli.main import main
-try:
-    main(sys.argv[1:])
-except SystemExit:
-    print(*sorted(sys.modules), file=sys.stderr)
+for words in json.loads(sys.argv[1]):
+    try:
+        main(words)
+    except SystemExit as end:
+        assert not end.code, words
+print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
-def list_modules(environment, *args):
-    """The modules that are there when the command ends."""
+def list_modules(environment, *commands):
+    """The modules that are there when these commands have ended."""
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, *args], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", LOADED, json.dumps(commands)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(done.stderr.splitlines()[-1].split())
 
@@ -33,7 +40,7 @@ def packages(modules):
 
 
 def test_the_program_itself_imports_only_click_and_the_standard_library(environment):
-    modules = list_modules(environment, "--help")
+    modules = list_modules(environment, ["--help"])
 
     assert packages(modules) - sys.stdlib_module_names - {"__main__", "click", "scrubjay"} <= {"_distutils_hack"}
     ours = {name for name in modules if name.startswith("scrubjay")}
@@ -45,7 +52,7 @@ def test_the_program_itself_imports_only_click_and_the_standard_library(environm
 def test_a_search_by_words_imports_neither_model_nor_tables_nor_servers(call, stored, environment):
     stored("User moved to Austin")
 
-    modules = list_modules(environment, "search", "--words", "Austin")
+    modules = list_modules(environment, ["search", "--words", "Austin"])
 
     assert not packages(modules) & HEAVY
     assert not {name for name in modules if name.startswith(("scrubjay.servers", "scrubjay.dialects"))}
@@ -56,5 +63,5 @@ def test_a_search_by_words_imports_neither_model_nor_tables_nor_servers(call, st
 def test_reading_commands_need_no_model(call, stored, environment):
     id = stored("User moved to Austin")
 
-    for command in (["list"], ["show", id], ["history", id], ["prune"], ["spaces", "list"], ["settings"], ["export"]):
-        assert not packages(list_modules(environment, *command)) & HEAVY, command
+    reading = (["list"], ["show", id], ["history", id], ["prune"], ["spaces", "list"], ["settings"], ["export"])
+    assert not packages(list_modules(environment, *reading)) & HEAVY
