@@ -15,7 +15,7 @@ from bench.cached import say
 from scrubjay.embedders.base import Embedder
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.blobs import to_blob
+from scrubjay.stores.sqlite.vectors import to_blob
 from scrubjay.stores.sqlite.words import add_passages
 
 BATCH = 5_000  # memories per transaction

@@ -53,10 +53,10 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.settings import load
 from scrubjay.stores.promises.memories import Store
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import vec1
-from scrubjay.stores.sqlite.vectors.blobs import matrix as as_matrix
-from scrubjay.stores.sqlite.vectors.index import LOOKED_THROUGH
+from scrubjay.stores.sqlite.vectors import LOOKED_THROUGH
+from scrubjay.stores.sqlite.vectors import matrix as as_matrix
 from scrubjay.text.words import query_words
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.memory import AccessLevel, Category, NewMemory

@@ -28,9 +28,9 @@ from bench.large import MixedEmbedder, filled
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.parts import engine_on
 from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.values.search import Query
 
 ROUNDS = 100

@@ -7,7 +7,7 @@ from bench import walk
 
 pytestmark = pytest.mark.process
 
-MOST_SEARCH, MOST_STORE, MOST_STDIO = 25, 33, 41  # files
+MOST_SEARCH, MOST_STORE, MOST_STDIO = 22, 30, 38  # files
 MOST_REENTRIES = 15
 
 

@@ -16,12 +16,12 @@ import pytest
 
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.stores.promises.memories import Reads
+from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite import vectors as sqlite_vectors
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import index, vec1
-from scrubjay.stores.sqlite.vectors.blobs import to_floats
-from scrubjay.stores.sqlite.vectors.index import VectorIndex
-from scrubjay.stores.sqlite.vectors.vec1 import Plan
+from scrubjay.stores.sqlite.vec1 import Plan
+from scrubjay.stores.sqlite.vectors import VectorIndex, to_floats
 from scrubjay.text import words
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.memory import Category, State
@@ -109,7 +109,7 @@ OPENED = {
 def test_what_is_beside_the_vectors_is_what_rows_say_after_any_acts_of_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(index, "CANDIDATES", 10_000)  # none is missed for its code
+    monkeypatch.setattr(sqlite_vectors, "CANDIDATES", 10_000)  # none is missed for its code
     if "large" in kind:
         made_large(monkeypatch)
     path = tmp_path / "memories.db"
@@ -132,7 +132,7 @@ def made_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let words be weighed as in a large store."""
     for module in (sqlite_words, words):
         monkeypatch.setattr(module, "SMALL_ROWS", 1)
-    for module in (sqlite_words, index):
+    for module in (sqlite_words, sqlite_vectors):
         monkeypatch.setattr(module, "MANY", 1)
 
 

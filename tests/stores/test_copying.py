@@ -21,7 +21,7 @@ from scrubjay.stores.promises.statistics import Part
 from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, SyncConflict
 from scrubjay.stores.sqlite.copying import SqliteCopy
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.blobs import from_blob, to_blob, to_floats
+from scrubjay.stores.sqlite.vectors import from_blob, to_blob, to_floats
 from scrubjay.values.callers import Credential, CredentialKind, Grant, Role, Session
 from scrubjay.values.memory import AccessLevel, Context, State, Status
 from scrubjay.values.search import Filter

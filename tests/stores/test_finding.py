@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from scrubjay.stores.sqlite import finding, words
+from scrubjay.stores.sqlite import filters, words
+from scrubjay.stores.sqlite import vectors as sqlite_vectors
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import index
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.memory import AccessLevel, Context
 from scrubjay.values.search import Filter
@@ -60,10 +60,10 @@ def test_a_filter_leaves_out_and_changes_nothing_else(
     chance, asked = random.Random(3), {"now": NOW, "limit": MEMORIES}
     admitted = {memory.id for memory in store.list(FILTERS[filter], audience, **asked)}
     if ways != "the best first":
-        for module in (words, index):
+        for module in (words, sqlite_vectors):
             monkeypatch.setattr(module, "MANY", 0)
     if ways == "always those that pass":
-        monkeypatch.setattr(finding, "MOST_ADMITTED", 0)
+        monkeypatch.setattr(filters, "MOST_ADMITTED", 0)
     for turn in range(6):
         question = " ".join(chance.choices([*WORDS, "w7", "w11", "absent"], k=chance.choice((1, 2, 5))))
         limit = chance.choice((1, 5, 40))

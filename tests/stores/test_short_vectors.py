@@ -9,7 +9,7 @@ import pytest
 from scrubjay.embedders.base import Vector
 from scrubjay.errors import EmbeddingError
 from scrubjay.stores.sqlite.filters import sizes_of
-from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shorten, to_blob
+from scrubjay.stores.sqlite.vectors import from_blob, matrix, shorten, to_blob
 from tests.stores.contract.samples import CLOSE, DIMENSION, unit
 
 # --- the form --------------------------------------------------------------------------------------------------------

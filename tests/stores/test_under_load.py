@@ -16,7 +16,7 @@ import pytest
 
 from scrubjay.stores.promises.memories import Store
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.index import VectorIndex
+from scrubjay.stores.sqlite.vectors import VectorIndex
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.frozen import replace
 from scrubjay.values.memory import Memory

@@ -23,12 +23,12 @@ from scrubjay.embedders.base import Vector
 from scrubjay.errors import Conflict
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite import vectors as sqlite_vectors
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors import index, vec1
-from scrubjay.stores.sqlite.vectors.blobs import as_floats, to_blob, to_floats
-from scrubjay.stores.sqlite.vectors.index import VectorIndex
-from scrubjay.stores.sqlite.vectors.vec1 import Plan, Table
+from scrubjay.stores.sqlite.vec1 import Plan, Table
+from scrubjay.stores.sqlite.vectors import VectorIndex, as_floats, to_blob, to_floats
 from scrubjay.values.callers import Audience, Scope, Sight
 from scrubjay.values.memory import AccessLevel, Category, Context, Memory, State, Status
 from scrubjay.values.search import Filter
@@ -374,7 +374,7 @@ ACTS = (hide, put_elsewhere, archive, erase, make_longer, make_the_last_longer, 
 
 
 def test_the_few_nearest_are_those_of_an_exact_search_whatever_has_changed(store, monkeypatch):
-    monkeypatch.setattr(index, "LOOKED_THROUGH", 100)  # all lists, so that none is missed
+    monkeypatch.setattr(sqlite_vectors, "LOOKED_THROUGH", 100)  # all lists, so that none is missed
     create_spaces(store, "work")
     memories = fill(store, 1_100)
     tend(store)
@@ -640,7 +640,7 @@ from pathlib import Path
 from scrubjay.values.search import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.index import VectorIndex
+from scrubjay.stores.sqlite.vectors import VectorIndex
 with closing(SqliteStore(Path(sys.argv[1]), index=VectorIndex(few=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]

@@ -17,7 +17,7 @@ from scrubjay.errors import EmbeddingError
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.stores.sqlite.file import SETTINGS
 from scrubjay.stores.sqlite.store import SqliteStore
-from scrubjay.stores.sqlite.vectors.index import CHUNK, VectorIndex
+from scrubjay.stores.sqlite.vectors import CHUNK, VectorIndex
 from scrubjay.values.callers import Audience, Provenance, Scope, Sight
 from scrubjay.values.memory import AccessLevel, Category, Context, Kind, Memory, Source, State, Status
 from scrubjay.values.search import Filter, Match

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
+from itertools import count, repeat
+from math import nan
 from typing import Any, NamedTuple, overload
 
 from scrubjay.values.frozen import dataclass
@@ -116,6 +118,26 @@ class Candidates(NamedTuple):
     cosines: Column  # not a number where it has no vector
     near: int  # how many meaning found
     by_words: Sequence[int]  # rows that words found, best first
+
+    @classmethod
+    def of(
+        cls,
+        by_words: Iterable[tuple[str, float]],
+        by_meaning: Sequence[tuple[str, float]],
+        further: Mapping[str, float],
+    ) -> Candidates:
+        """Both findings as one, with the cosines of what words alone found."""
+        words, near = dict(by_words), dict(by_meaning)
+        only_words = {memory: score for memory, score in words.items() if memory not in near}
+        memories = [*near, *only_words]
+        rows = dict(zip(memories, count()))
+        return cls(
+            memories=memories,
+            word_scores=[*map(words.get, near, repeat(0.0)), *only_words.values()],
+            cosines=[*near.values(), *map(further.get, only_words, repeat(nan))],
+            near=len(by_meaning),
+            by_words=[*map(rows.__getitem__, words)],
+        )
 
 
 NO_CANDIDATES = Candidates((), (), (), 0, ())

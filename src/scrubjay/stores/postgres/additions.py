@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.postgres import signatures as postgres_signatures
 from scrubjay.stores.postgres.filters import CARRIED, PUBLIC, SHARED
-from scrubjay.stores.postgres.sql import first_row_of, row_of
+from scrubjay.stores.postgres.sql import row_of
 from scrubjay.stores.postgres.stored import await_file
 from scrubjay.stores.postgres.values import Texts, all_vectors, copied_lines, copied_vectors, copy_in
 from scrubjay.stores.postgres.words import passages_of
 from scrubjay.stores.promises.memories import Addition
+from scrubjay.stores.tables.rows import first_columns
 from scrubjay.values.memory import AT_HAND, Memory, State
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def put_new(tx: PostgresTransaction, new: Sequence[Addition]) -> None:
     tags, words, vectors, pending = list[Row](), list[Row](), list[Row](), list[Row]()
     for one, memory, columns, (seq,) in zip(new, memories, rows, numbers, strict=True):
         space, placed = memory.space, all_vectors(one.vectors)
-        columns.update(first_row_of(memory))
+        columns.update(first_columns(memory))
         columns.update(seq=seq, fingerprint=one.fingerprint, parts=one.parts, vector_bytes=placed.size)
         if columns["state"] != State.PURGED:
             passages, carried = passages_of(memory), [columns[name] for name in CARRIED]

@@ -42,7 +42,7 @@ from scrubjay.stores.postgres.values import (
 from scrubjay.stores.postgres.words import COUNTS, Passage, passages_in
 from scrubjay.stores.promises.memories import Checkup
 from scrubjay.stores.sqlite.filters import sizes_of
-from scrubjay.stores.sqlite.vectors.blobs import from_blob, matrix, shorten, to_floats
+from scrubjay.stores.sqlite.vectors import from_blob, matrix, shorten, to_floats
 from scrubjay.stores.tables.rows import strings
 from scrubjay.text.words import found_by_parts
 from scrubjay.values.memory import AccessLevel, State, random_suffix, text_of

@@ -19,7 +19,6 @@ from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, c
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Memory
-from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
@@ -37,15 +36,6 @@ def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
 def row_of(memory: Memory) -> dict[str, Any]:
     """The columns of `memories` that follow from the memory."""
     return columns_of(memory) | {"audience": audience_of(memory.access_level, memory.context.user_id)}
-
-
-def first_row_of(memory: Memory) -> dict[str, Any]:
-    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
-    return {
-        "text_version": memory.version,
-        "access_count": memory.access_count,
-        "accessed_at": milliseconds(memory.accessed_at),
-    }
 
 
 def memory_of_columns(columns: dict[str, Any]) -> Memory:

@@ -35,7 +35,7 @@ from scrubjay.stores.postgres.listening import Listener
 from scrubjay.stores.postgres.reads import PostgresReads, T
 from scrubjay.stores.postgres.sql import PostgresSql, clock
 from scrubjay.stores.postgres.transaction import PostgresTransaction
-from scrubjay.stores.promises.memories import Checkup, Store, Transaction, candidates_of
+from scrubjay.stores.promises.memories import Checkup, Store, Transaction
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
@@ -134,7 +134,7 @@ class PostgresStore(PostgresReads, Store):
         finally:
             wait([nearest])
         cosines = {memory: cosine for memory, _, cosine in found if cosine is not None}
-        return candidates_of([row[:2] for row in found], nearest.result(), cosines)
+        return Candidates.of([row[:2] for row in found], nearest.result(), cosines)
 
     def needs_tending(self) -> bool:
         with self._connections.reading() as con:

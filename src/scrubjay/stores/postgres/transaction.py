@@ -24,7 +24,7 @@ from scrubjay.stores.postgres import words as postgres_words
 from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import CARRIED
 from scrubjay.stores.postgres.reads import PostgresReads
-from scrubjay.stores.postgres.sql import PostgresSql, first_row_of, memory_of_columns, row_of
+from scrubjay.stores.postgres.sql import PostgresSql, memory_of_columns, row_of
 from scrubjay.stores.postgres.stored import Known, await_file, find, inserting, look_up
 from scrubjay.stores.postgres.values import all_vectors
 from scrubjay.stores.postgres.words import Passage, Vocabulary, passages_of, stems_of
@@ -32,11 +32,13 @@ from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, L
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
+    EMPTY,
     as_json,
+    empty_row,
+    first_columns,
     snapshot_of,
     without_asides,
 )
-from scrubjay.stores.tables.side_rows import EMPTY, empty_row
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
@@ -347,7 +349,7 @@ class PostgresTransaction(PostgresReads, Transaction):
     ) -> Memory:
         erased = columns["state"] == State.PURGED
         placed, passages = all_vectors(vectors), [] if erased else passages_of(memory)
-        columns |= first_row_of(memory) | {"parts": parts, "vector_bytes": placed.size}
+        columns |= first_columns(memory) | {"parts": parts, "vector_bytes": placed.size}
         [(seq,)] = self._raw.execute(
             inserting(tuple(columns)),
             [

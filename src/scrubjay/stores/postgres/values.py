@@ -226,7 +226,7 @@ def rows_of_bytes(vectors: Vector) -> Iterator[VectorBytes]:
 
     :raises EmbeddingError: if they are not made of numbers
     """
-    from scrubjay.stores.sqlite.vectors.blobs import check
+    from scrubjay.stores.sqlite.vectors import check
 
     check(vectors)
     head, size, data = struct.pack(">HH", vectors.shape[1], 0), 4 * vectors.shape[1], vectors.astype(">f4").tobytes()

@@ -22,12 +22,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import datetime, timedelta
-from itertools import count, repeat
-from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,23 +144,6 @@ class Checkup:
     facts: Mapping[str, str] = field(default_factory=dict)  # engine version, journal mode, permissions …
 
 
-def candidates_of(
-    by_words: Iterable[tuple[str, float]], by_meaning: Sequence[tuple[str, float]], further: Mapping[str, float]
-) -> Candidates:
-    """Both findings as one, with the cosines of what words alone found."""
-    words, near = dict(by_words), dict(by_meaning)
-    only_words = {memory: score for memory, score in words.items() if memory not in near}
-    memories = [*near, *only_words]
-    rows = dict(zip(memories, count()))
-    return Candidates(
-        memories=memories,
-        word_scores=[*map(words.get, near, repeat(0.0)), *only_words.values()],
-        cosines=[*near.values(), *map(further.get, only_words, repeat(nan))],
-        near=len(by_meaning),
-        by_words=[*map(rows.__getitem__, words)],
-    )
-
-
 class Reads(ABC):
     """What can be asked, of the store as it stands or inside a transaction."""
 
@@ -266,7 +247,7 @@ class Reads(ABC):
         by_words, by_meaning = self.match_and_nearest(text, vector, filter, audience, now=now, limit=limit)
         near = dict(by_meaning)
         further = self.cosines(vector, [match.memory for match in by_words if match.memory not in near])
-        return candidates_of(by_words, by_meaning, further)
+        return Candidates.of(by_words, by_meaning, further)
 
     @abstractmethod
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:

@@ -264,7 +264,7 @@ CREATE TABLE vectors (
     memory INTEGER NOT NULL REFERENCES memories,
     part   INTEGER NOT NULL,
     model  TEXT NOT NULL,  -- a further model's fingerprint; '' for the store's own, which the fact `model` names
-    vector BLOB NOT NULL,  -- of unit length, see stores/sqlite/vectors/blobs.py
+    vector BLOB NOT NULL,  -- of unit length, see stores/sqlite/vectors.py
     UNIQUE (memory, model, part)
 ) STRICT;
 
@@ -276,7 +276,7 @@ BEGIN
     DELETE FROM vectors WHERE memory = NEW.seq AND model <> '';
 END;
 
--- Derived tables for finding by meaning in a large store (stores/sqlite/vec1_tables.py): each row here stands for a virtual
+-- Derived tables for finding by meaning in a large store (stores/sqlite/vec1.py): each row here stands for a virtual
 -- table `near_<number>`, made once there are enough vectors to learn from. Nothing depends on them: whatever is missing
 -- or wrong there is found by reading `vectors`.
 --

@@ -306,7 +306,7 @@ CREATE TABLE vectors (
     memory INTEGER NOT NULL REFERENCES memories,
     part   INTEGER NOT NULL,
     model  TEXT NOT NULL,  -- a further model's fingerprint; '' for the store's own, which the fact `model` names
-    vector BLOB NOT NULL,  -- of unit length, see stores/sqlite/vectors/blobs.py
+    vector BLOB NOT NULL,  -- of unit length, see stores/sqlite/vectors.py
     UNIQUE (memory, model, part)
 ) STRICT;
 

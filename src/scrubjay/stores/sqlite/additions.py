@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
 from scrubjay.errors import Conflict
 from scrubjay.stores.promises.memories import Addition
-from scrubjay.stores.sqlite.sql import insert, row_of
-from scrubjay.stores.sqlite.words import add_passages, scope_token
-from scrubjay.stores.tables.rows import as_json
-from scrubjay.text.words import MAX_PASSAGES, found_by, words_to_index
-from scrubjay.values.memory import Memory
-from scrubjay.values.times import milliseconds
+from scrubjay.stores.sqlite.sql import PENDING, TAGS, WORDS, insert, row_of, tags_of
+from scrubjay.stores.sqlite.words import add_passages, words_of
+from scrubjay.stores.tables.rows import as_json, first_columns
 
 if TYPE_CHECKING:
     from scrubjay.stores.sqlite.transaction import SqliteTransaction
-
-WORDS, TAGS, PENDING = ("rowid", "text", "scope"), ("memory", "tag"), ("memory", "next_part")  # columns of these tables
 
 
 def put_new(tx: SqliteTransaction, new: Sequence[Addition]) -> None:
@@ -81,23 +76,3 @@ def _find_repeated(tx: SqliteTransaction, fingerprints: Sequence[bytes], *, befo
     )
     twice = {one for one, count in Counter(fingerprints).items() if count > 1}
     return twice | {bytes(one) for (one,) in earlier}
-
-
-def first_columns(memory: Memory) -> dict[str, Any]:
-    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
-    return {
-        "text_version": memory.version,
-        "access_count": memory.access_count,
-        "accessed_at": milliseconds(memory.accessed_at),
-    }
-
-
-def words_of(seq: int, memory: Memory, space: int) -> list[tuple[int, str, str]]:
-    """The rows by which it is found."""
-    scope = scope_token(space)
-    found = enumerate(found_by(memory))
-    return [(seq * MAX_PASSAGES + place, words_to_index(passage), scope) for place, passage in found]
-
-
-def tags_of(seq: int, memory: Memory) -> list[tuple[int, str]]:
-    return [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]

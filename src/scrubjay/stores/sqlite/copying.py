@@ -25,7 +25,7 @@ from scrubjay.stores.sqlite.sql import NAMES
 from scrubjay.stores.sqlite.sql import TABLES as NAMED_MEMORIES
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
-from scrubjay.stores.sqlite.vectors.blobs import shorten
+from scrubjay.stores.sqlite.vectors import shorten
 from scrubjay.stores.sqlite.words import count_passages, scope_token
 from scrubjay.stores.tables.rows import FIELDS, memory_of
 from scrubjay.text.words import MAX_PASSAGES

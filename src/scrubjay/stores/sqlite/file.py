@@ -208,7 +208,7 @@ def migrate(con: apsw.Connection) -> None:
     """
     if (version := schema_version(con)) < SCHEMA_VERSION:
         if version:
-            from scrubjay.stores.sqlite.vectors.blobs import shorten  # numpy is not for a new store
+            from scrubjay.stores.sqlite.vectors import shorten  # numpy is not for a new store
 
             con.create_scalar_function("topic_key", lambda *topic: topic_key(str(topic[0])), 1)
             con.create_scalar_function("shortened", lambda *blob: shorten(blob[0]), 1)

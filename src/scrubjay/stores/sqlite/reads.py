@@ -15,8 +15,16 @@ import apsw
 
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
-from scrubjay.stores.sqlite.filters import Restriction, among, restrict, views_of, visible_rows
-from scrubjay.stores.sqlite.finding import Found, Passing, by_number
+from scrubjay.stores.sqlite.filters import (
+    Found,
+    Passing,
+    Restriction,
+    among,
+    by_number,
+    restrict,
+    views_of,
+    visible_rows,
+)
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
 from scrubjay.stores.tables.sql import Condition, behind, join_conditions
@@ -239,7 +247,7 @@ class SqliteReads(Reads):
             return [*map(sketch_of, rows)]
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        from scrubjay.stores.sqlite.vectors import blobs
+        from scrubjay.stores.sqlite.vectors import by_name
 
         with self._reading() as con:
             rows: list[Any] = con.execute(
@@ -251,7 +259,7 @@ class SqliteReads(Reads):
                 """,
                 (json.dumps(list(ids)),),
             ).fetchall()
-        return blobs.by_name(rows)
+        return by_name(rows)
 
     def _memories(self, rows: apsw.Cursor) -> List[Memory]:
         return [self.tally.memory_of(row) for row in rows]

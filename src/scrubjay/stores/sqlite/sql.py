@@ -34,6 +34,8 @@ LINKS = "ends of links"  # as `filters.looked_up` calls what it remembers
 MOST_VALUES = 32_766  # that a statement can take
 MOST_LINKS = 10_000  # that a reader remembers
 
+WORDS, TAGS, PENDING = ("rowid", "text", "scope"), ("memory", "tag"), ("memory", "next_part")  # columns of these tables
+
 # Left joins, so that the planner starts with `memories` and its index whatever else is asked.
 TABLES = """
     memories
@@ -76,6 +78,10 @@ def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -
         "user_id": user,
         "conversation_id": conversation,
     }
+
+
+def tags_of(seq: int, memory: Memory) -> list[tuple[int, str]]:
+    return [(seq, tag) for tag in sorted({*memory.tags, *memory.auto_tags})]
 
 
 def insert(con: apsw.Connection, table: str, columns: Sequence[str], rows: Sequence[Collection[Any]]) -> None:
@@ -161,7 +167,7 @@ class SqliteSql(Sql):
         return total
 
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        from scrubjay.stores.sqlite.vectors.blobs import from_blob
+        from scrubjay.stores.sqlite.vectors import from_blob
 
         rows = self.all(
             f"SELECT vector FROM vectors WHERE {self.hanging.told('vectors')} AND model = :model ORDER BY part",

@@ -2,12 +2,10 @@
 
 store.py          the store: its verbs that are not a transaction's
 transaction.py    every change of memories; additions.py many new ones, replication.py takes in another store's
-upkeep.py         words and indexes rebuilt
 reads.py          finding memories, and pages of lists
-finding.py        the best that pass a filter, by words (words.py) and by meaning (vectors/)
 sql.py            the port for what stands beside memories, which is written once, in `stores/tables`; their columns
-filters.py        filter and audience as conditions
-checkup.py        what doctor asks; backup.py copies of a store, salvage.py what is left of one
+filters.py        filter and audience as conditions, and the best that pass them: words.py, vectors.py, vec1.py
+checkup.py        what doctor asks, and what is rebuilt; backup.py copies of a store, salvage.py what is left of one
 copying.py        this store as the source or target of a copy
 connections.py    readers, the writer and its bracket; file.py, errors.py below
 """
@@ -23,18 +21,16 @@ from typing import TYPE_CHECKING
 import apsw
 
 from scrubjay.errors import CopyUnfinished, StorageDamaged, StorageError
-from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction, candidates_of
+from scrubjay.stores.promises.memories import LOST, Checkup, List, Store, Transaction
 from scrubjay.stores.sqlite import checkup as sqlite_checkup
 from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import upkeep
+from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import restrict
-from scrubjay.stores.sqlite.finding import Found, Passing
+from scrubjay.stores.sqlite.filters import Found, Passing, restrict
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
-from scrubjay.stores.sqlite.vectors import vec1
 from scrubjay.stores.tables.parts import hold
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
@@ -43,7 +39,7 @@ from scrubjay.values.search import NO_CANDIDATES, Candidates, Filter
 
 if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
-    from scrubjay.stores.sqlite.vectors.index import VectorIndex
+    from scrubjay.stores.sqlite.vectors import VectorIndex
 
 WRITE_TIMEOUT_SECONDS = 10.0
 
@@ -117,7 +113,7 @@ class SqliteStore(SqliteReads, Store):
             near = {seq: (memory, score) for score, _, seq, memory in index.nearest(passing, vector, limit)}
             others = {seq: memory for _, _, seq, memory in by_words if seq not in near}
             further = index.cosines(con, vector, [*others])
-        return candidates_of(
+        return Candidates.of(
             [(memory, min(score, 1.0)) for score, _, _, memory in by_words],
             [*near.values()],
             {others[seq]: cosine for seq, cosine in further.items()},
@@ -125,7 +121,7 @@ class SqliteStore(SqliteReads, Store):
 
     def _index(self, model: str | None) -> VectorIndex:
         if (index := self._indexes.get(model)) is None:
-            from scrubjay.stores.sqlite.vectors.index import VectorIndex
+            from scrubjay.stores.sqlite.vectors import VectorIndex
 
             index = self._indexes.setdefault(model, VectorIndex(model))  # another thread may make or drop one meanwhile
         return index
@@ -181,7 +177,7 @@ class SqliteStore(SqliteReads, Store):
 
     def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> None:
         with self._changing() as transaction:
-            upkeep.rebuild(transaction, progress)
+            sqlite_checkup.rebuild(transaction, progress)
             if transaction.history.fact(LOST):
                 transaction.history.set_fact(LOST, "")  # has been told
 
@@ -209,7 +205,7 @@ class SqliteStore(SqliteReads, Store):
             sample = vec1.sample(con, plan) if plan is not None else []
         model = vec1.train(sample, plan) if plan is not None else None
         with self._changing() as transaction:
-            return upkeep.tend(transaction, plan, model)
+            return sqlite_checkup.tend(transaction, plan, model)
 
     def close(self) -> None:
         self._watch.close()

@@ -14,25 +14,24 @@ import apsw
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.stores.sqlite import additions, replication
-from scrubjay.stores.sqlite.additions import PENDING, TAGS, WORDS, first_columns, tags_of, words_of
-from scrubjay.stores.sqlite.filters import SMALL, audience_of, space_number
-from scrubjay.stores.sqlite.finding import Found, Passing
+from scrubjay.stores.sqlite import additions, replication, vec1
+from scrubjay.stores.sqlite.filters import SMALL, Found, Passing, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
-from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, SqliteSql, insert, row_of
-from scrubjay.stores.sqlite.vectors import vec1
-from scrubjay.stores.sqlite.words import add_passages, count_passages
+from scrubjay.stores.sqlite.sql import COLUMNS, PENDING, TABLES, TAGS, WORDS, SqliteSql, insert, row_of, tags_of
+from scrubjay.stores.sqlite.words import add_passages, count_passages, words_of
 from scrubjay.stores.tables.parts import holds_changes
 from scrubjay.stores.tables.rows import (
+    EMPTY,
     FIELDS,
     Row,
     as_json,
     check_next,
+    empty_row,
+    first_columns,
     memory_of,
     snapshot_of,
     without_asides,
 )
-from scrubjay.stores.tables.side_rows import EMPTY, empty_row
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.text.words import found_by
 from scrubjay.values import codec
@@ -80,7 +79,7 @@ class SqliteTransaction(SqliteReads, Transaction):
             self.gathered.pop(0)()
 
     def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
-        from scrubjay.stores.sqlite.vectors.index import scoring
+        from scrubjay.stores.sqlite.vectors import scoring
 
         score = scoring(passing.con, vector, model or "")  # an index sees committed rows only
         return passing.best(limit, score, few=SMALL)
@@ -88,7 +87,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _cosines(
         self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
     ) -> dict[int, float]:
-        from scrubjay.stores.sqlite.vectors.index import cosines_in_file
+        from scrubjay.stores.sqlite.vectors import cosines_in_file
 
         return cosines_in_file(con, vector, model or "", memories)
 
@@ -327,7 +326,7 @@ class SqliteTransaction(SqliteReads, Transaction):
         return int(last)
 
     def drop_unusable_vectors(self) -> int:
-        from scrubjay.stores.sqlite.vectors.blobs import unusable
+        from scrubjay.stores.sqlite.vectors import unusable
 
         dropped = unusable(self._con)
         for model, memories in dropped.items():
@@ -508,7 +507,7 @@ class SqliteTransaction(SqliteReads, Transaction):
     def _put_vectors(self, rows: Sequence[tuple[int, int, Vector]], model: str = "") -> None:
         if not rows:
             return
-        from scrubjay.stores.sqlite.vectors.blobs import to_blob
+        from scrubjay.stores.sqlite.vectors import to_blob
 
         self._con.executemany(
             """

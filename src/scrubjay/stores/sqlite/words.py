@@ -17,12 +17,21 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import SMALL, looked_up, visible_rows
-from scrubjay.stores.sqlite.finding import MANY, Found, Passing, Scores, Within, numbers
+from scrubjay.stores.sqlite.filters import MANY, SMALL, Found, Passing, Scores, Within, looked_up, numbers, visible_rows
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
-from scrubjay.text.words import DECIMALS, MAX_PASSAGES, SMALL_ROWS, query_words, rarity_of, term, weights_of
-from scrubjay.values.memory import State
+from scrubjay.text.words import (
+    DECIMALS,
+    MAX_PASSAGES,
+    SMALL_ROWS,
+    found_by,
+    query_words,
+    rarity_of,
+    term,
+    weights_of,
+    words_to_index,
+)
+from scrubjay.values.memory import Memory, State
 
 NARROW = 4  # how many times as many rows there are as the caller sees, so that its spaces are asked for first
 
@@ -287,3 +296,10 @@ def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:
 def _phrase(text: str) -> str:
     quoted = text.replace('"', '""')
     return f'"{quoted}"'
+
+
+def words_of(seq: int, memory: Memory, space: int) -> list[tuple[int, str, str]]:
+    """The rows by which it is found."""
+    scope = scope_token(space)
+    found = enumerate(found_by(memory))
+    return [(seq * MAX_PASSAGES + place, words_to_index(passage), scope) for place, passage in found]

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from scrubjay.errors import SpaceNotFound
 from scrubjay.stores.promises.files import Entry, File
-from scrubjay.stores.tables.rows import value_of
-from scrubjay.stores.tables.side_rows import file_of_row
+from scrubjay.stores.tables.rows import Row, value_of
 from scrubjay.stores.tables.sql import Sql, pointer
 from scrubjay.values.callers import Audience
-from scrubjay.values.memory import AccessLevel, Memory
+from scrubjay.values.memory import AccessLevel, Memory, State
 
 List = list  # below, `list` is a verb
 
@@ -336,3 +335,22 @@ SHARED = "memories.access_level <> 'private'"
 
 def _no_space(name: str) -> SpaceNotFound:
     return SpaceNotFound(f"No space {name!r}.", hint="Create it first.")
+
+
+STATES = tuple(State)  # by number; quicker than asking the enum ten thousand times
+
+
+def file_of_row(row: Row) -> File:
+    key, path, state, version, name, agreed_path, agreed_version, digest, stamp, waiting = row
+    return File(
+        memory=key,
+        path=path,
+        state=STATES[state],
+        version=version,
+        name=name,
+        agreed_path=agreed_path,
+        agreed_version=agreed_version,
+        hash=digest,
+        stamp=stamp,
+        waiting=bool(waiting),
+    )

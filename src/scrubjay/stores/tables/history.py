@@ -13,8 +13,14 @@ from typing import NamedTuple
 
 from scrubjay.errors import Conflict, NotFound, SpaceNotFound, Unprocessable
 from scrubjay.stores.promises.memories import RESULTS_KEPT, Request
-from scrubjay.stores.tables.rows import columns_of_value, event_of, former_phrases_of, snapshot_of_memory, value_of
-from scrubjay.stores.tables.side_rows import version_of
+from scrubjay.stores.tables.rows import (
+    columns_of_value,
+    event_of,
+    former_phrases_of,
+    snapshot_of_memory,
+    value_of,
+    version_of,
+)
 from scrubjay.stores.tables.sql import SUPERSEDED, Clause, Sql
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from scrubjay.stores.tables.side_rows import job_of, row_of_job
+from scrubjay.stores.tables.rows import as_json, maybe_milliseconds, maybe_moment
 from scrubjay.stores.tables.sql import Sql
-from scrubjay.values.store import Job
-from scrubjay.values.times import milliseconds
+from scrubjay.values.callers import Caller, Provenance, Role
+from scrubjay.values.store import Job, JobStatus
+from scrubjay.values.times import milliseconds, moment
 
 List = list  # below, `list` is a verb
 
@@ -111,3 +114,58 @@ class JobChanges(Jobs):
     def let_go(self, holder: str) -> None:
         """Give back every memory that this holder holds."""
         self._sql.run("DELETE FROM holds WHERE holder = :holder", holder=holder)  # holds_by_holder
+
+
+def job_of(*row: Any) -> Job:
+    (
+        key, kind, user, role, granted, spaces, client, transport, dialect, arguments, state, outcome, done, total,
+        note, cancelling, attempts, result, error, created_at, started_at, finished_at, taken,
+    ) = row  # fmt: skip
+    unfinished = JobStatus.RUNNING if taken else JobStatus.WAITING
+    return Job(
+        id=key,
+        kind=kind,
+        caller=Caller(user=user, role=Role(role), spaces=None if granted is None else frozenset(json.loads(granted))),
+        spaces=tuple(json.loads(spaces)),
+        provenance=Provenance(client=client, caller=user, transport=transport, dialect=dialect),
+        arguments=json.loads(arguments),
+        state=json.loads(state),
+        status=unfinished if outcome is None else JobStatus(outcome),
+        done=done,
+        total=total,
+        note=note,
+        cancelling=bool(cancelling),
+        attempts=attempts,
+        result=None if result is None else json.loads(result),
+        error=None if error is None else json.loads(error),
+        created_at=moment(created_at),
+        started_at=maybe_moment(started_at),
+        finished_at=maybe_moment(finished_at),
+    )
+
+
+def row_of_job(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "user_id": job.caller.user,
+        "role": job.caller.role,
+        "granted": None if job.caller.spaces is None else as_json(sorted(job.caller.spaces)),
+        "spaces": as_json(list(job.spaces)),
+        "client": job.provenance.client,
+        "transport": job.provenance.transport,
+        "dialect": job.provenance.dialect,
+        "arguments": as_json(job.arguments),
+        "state": as_json(job.state),
+        "outcome": str(job.status) if job.finished else None,
+        "done": job.done,
+        "total": job.total,
+        "note": job.note,
+        "cancelling": job.cancelling,
+        "attempts": job.attempts,
+        "result": None if job.result is None else as_json(job.result),
+        "error": None if job.error is None else as_json(job.error),
+        "created_at": milliseconds(job.created_at),
+        "started_at": maybe_milliseconds(job.started_at),
+        "finished_at": maybe_milliseconds(job.finished_at),
+    }

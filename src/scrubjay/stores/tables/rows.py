@@ -30,6 +30,7 @@ from scrubjay.values.memory import (
     Source,
     Status,
     Tier,
+    Version,
     text_of,
 )
 from scrubjay.values.store import Event, Speaker
@@ -170,6 +171,15 @@ def columns_of(memory: Memory) -> dict[str, Any]:
     }
 
 
+def first_columns(memory: Memory) -> dict[str, Any]:
+    """What only a new memory's row is given: an imported one brings its reads along; later ones are counted here."""
+    return {
+        "text_version": memory.version,
+        "access_count": memory.access_count,
+        "accessed_at": milliseconds(memory.accessed_at),
+    }
+
+
 def content_hash(memory: Memory) -> bytes:
     return sha256(memory.text.encode()).digest()
 
@@ -192,6 +202,17 @@ def snapshot_of_memory(memory: Memory) -> str:
 def memory_of_snapshot(snapshot: str) -> Memory:
     fields = json.loads(snapshot)  # stores of 465e9b5 wrote `user` for `user_id`
     return memory_of([fields.get(name, fields.get(name.removesuffix("_id"))) for name in FIELDS])
+
+
+def version_of(row: Row) -> Version:
+    version, snapshot, at, user, reason = row
+    return Version(
+        id=version,
+        memory=memory_of_snapshot(snapshot),
+        replaced_at=moment(at),
+        replaced_by=user,
+        reason=reason,
+    )
 
 
 def former_phrases_of(column: str) -> tuple[FormerPhrases, ...]:
@@ -313,3 +334,13 @@ def _object(text: str) -> dict[str, Any]:
 @lru_cache(1_000)  # many memories have the same tags
 def strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
+
+
+# What leaves the row. The length stays: lists are sorted by it.
+EMPTY = {"content": "", "title": "", "path": "", "metadata": "{}", "detail": "{}", "content_hash": None}
+KEPT = ("name", "end_given")  # of the detail
+
+
+def empty_row(memory: Memory) -> dict[str, Any]:
+    """What is left of a row whose text is archived: the name by which others speak of it, and whose its end is."""
+    return EMPTY | {"detail": as_json({name: memory.detail[name] for name in KEPT if name in memory.detail})}

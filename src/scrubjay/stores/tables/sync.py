@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.stores.promises.sync import Aside, Endpoint, Heard, Replica, Stamp, SyncConflict
+from scrubjay.stores.promises.sync import Aside, Endpoint, Erased, Heard, Replica, Stamp, SyncConflict
 from scrubjay.stores.tables.history import HistoryChanges
 from scrubjay.stores.tables.rows import columns_of_value, maybe_milliseconds, value_of
-from scrubjay.stores.tables.side_rows import erased_of
 from scrubjay.stores.tables.sql import Sql
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import replace
-from scrubjay.values.memory import AT_HAND, random_suffix
+from scrubjay.values.memory import AT_HAND, State, random_suffix
 from scrubjay.values.times import milliseconds
 
 if TYPE_CHECKING:
@@ -331,3 +330,9 @@ class SyncChanges(Sync):
             """,
             [{"memory": id, "origin": origin, "hlc": hlc} for origin, hlc in others.items()],
         )
+
+
+def erased_of(state: int, final: int) -> Erased:
+    if state != State.PURGED:
+        return Erased.NO
+    return Erased.FINAL if final else Erased.IN_TIME

@@ -155,7 +155,7 @@ def retire_all(con: apsw.Connection) -> None:
 
 def _sync(con: apsw.Connection, table: Table, where: str, values: Sequence[Any]) -> None:
     """Make the rows of some memories what they should be."""
-    from scrubjay.stores.sqlite.vectors.blobs import as_floats  # numpy is not for a search by words
+    from scrubjay.stores.sqlite.vectors import as_floats  # numpy is not for a search by words
 
     wanted: dict[int, dict[int, Row]] = {}
     for (seq,) in con.execute(f"SELECT seq FROM memories WHERE {where}", values):
@@ -283,7 +283,7 @@ def _plan(dimension: int, vectors: int, model: str | None) -> Plan:
 
 def sample(con: apsw.Connection, plan: Plan) -> list[bytes]:
     """Vectors from all over the store to learn from."""
-    from scrubjay.stores.sqlite.vectors.blobs import as_floats  # numpy is not for a search by words
+    from scrubjay.stores.sqlite.vectors import as_floats  # numpy is not for a search by words
 
     wanted = max(SAMPLE, SAMPLE_PER_LIST * plan.buckets)
     [(last,)] = con.execute("SELECT max(id) FROM vectors")
