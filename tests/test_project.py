@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ import scrubjay
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parent.parent
+parse = cache(ast.parse)  # half of the tests below read the whole program
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
@@ -128,7 +130,7 @@ def test_the_package_claims_no_system_that_it_was_not_run_on():
 def find_imports(file: Path) -> set[str]:
     """Modules that a file imports, wherever in it."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -158,7 +160,7 @@ def test_only_one_package_knows_the_sdk_of_mcp():
 def modules() -> dict[str, ast.Module]:
     source = ROOT / "src"
     return {
-        ".".join(file.relative_to(source).with_suffix("").parts): ast.parse(file.read_text("utf-8"))
+        ".".join(file.relative_to(source).with_suffix("").parts): parse(file.read_text("utf-8"))
         for file in source.rglob("*.py")
     }
 
@@ -219,7 +221,7 @@ def lines_of_code(text: str) -> int:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in NOT_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             docstring = node.body[0]
             lines.difference_update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
@@ -230,12 +232,12 @@ def numeric_constants(text: str) -> int:
     def is_number(node: ast.AST) -> bool:
         return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
-    assigned = (node.value for node in ast.parse(text).body if isinstance(node, ast.Assign | ast.AnnAssign))
+    assigned = (node.value for node in parse(text).body if isinstance(node, ast.Assign | ast.AnnAssign))
     return sum(any(map(is_number, ast.walk(value))) for value in assigned if value is not None)
 
 
 def late_imports(text: str) -> int:
-    functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (node for node in ast.walk(parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     inner = {
         id(node)
         for function in functions
