@@ -102,7 +102,9 @@ def wanted(figure: Figure) -> str:
 def number(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 100 or value == round(value) else f"{value:.2f}"
+    if abs(value) >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
 
 
 def page(text: str, kept: Mapping[str, Mapping[str, Any]]) -> str:

@@ -102,7 +102,7 @@ def test_a_figure_is_shown_beside_its_floor_what_it_was_and_its_goal() -> None:
         "search, ms", "1.50", "6", "4", "12", "≤ 5", "[red]missed[/red]"
     ]  # fmt: skip
     assert figures.row(store, {}) == ["store, ms", "4", "6", "1.50", "", "≤ 1.60 ×", "ok"]
-    assert figures.row(rate, {}) == ["copy, rows/s", "10,400", "5,200", "0.50", "", "≥ 5,000", "ok"]
+    assert figures.row(rate, {}) == ["copy, rows/s", "10,400", "5,200", "0.500", "", "≥ 5,000", "ok"]
 
 
 MACHINE = {"commit": "abc1234", "at": "2026-11-19T23:00:00", "load": [3.0], "processor": "x", "cores": 2}
