@@ -64,15 +64,13 @@ def test_the_last_list_of_a_terminal_is_remembered(terminal, stored, tmp_path):
     assert json.loads(files[0].read_text()) == [first]  # never a text
 
 
-@pytest.mark.parametrize("typed", ["@0", "@2", "@x", "@", "@-1", "@99999999"])
-def test_a_place_that_the_list_lacks_is_refused(terminal, stored, typed):
+def test_a_place_that_the_list_lacks_is_refused(terminal, stored):
     stored("User drinks tea")
     terminal("list")
 
-    done = terminal("forget", typed)
-
-    assert done.code == 1
-    assert "from @1 to @1" in done.out
+    for typed in ("@0", "@2", "@x", "@", "@-1", "@99999999"):
+        done = terminal("forget", typed)
+        assert (done.code, "from @1 to @1" in done.out) == (1, True), typed
 
 
 def test_another_store_has_another_list(terminal, stored, tmp_path):
@@ -82,14 +80,14 @@ def test_another_store_has_another_list(terminal, stored, tmp_path):
     assert "has shown none yet" in terminal("show", "@1", "--home", str(tmp_path / "other")).out
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"[]", b"[[1]]"])
-def test_a_broken_list_is_no_list(terminal, stored, tmp_path, content):
+def test_a_broken_list_is_no_list(terminal, stored, tmp_path):
     stored("User drinks tea")
     terminal("list")
     [file] = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
-    file.write_bytes(content)
 
-    assert terminal("show", "@1").code in (1, 3)
+    for content in (b"", b"{", b"{}", b"[]", b"[[1]]"):
+        file.write_bytes(content)
+        assert terminal("show", "@1").code in (1, 3), content
 
 
 def test_without_a_terminal_there_is_no_last_list(run, stored, tmp_path):
