@@ -34,7 +34,7 @@ from scrubjay.dialects.base import (
     tell_memory,
     text,
 )
-from scrubjay.dialects.schemas import Phrases, Tools
+from scrubjay.dialects.schemas import Phrases, Tools, frame
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.files.document import written_by
 from scrubjay.engine.files.paths import Placed
@@ -216,11 +216,7 @@ WAITING: Schema = {"note": text("Why its file is not written yet, if so")}
 PRUNED = array(record({"path": text(), "expires_at": TIME}))
 
 
-def gives(properties: Schema, optional: Schema) -> Schema:
-    return either(record(properties, optional=optional), FAILED)
-
-
-tools, extras = (Tools(dialect, gives) for dialect in (cortex, cortex.part(listed=False)))
+tools, extras = (Tools(dialect, frame(FAILED)) for dialect in (cortex, cortex.part(listed=False)))
 
 
 def of_store(properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:

@@ -14,7 +14,6 @@ from scrubjay.dialects.base import (
     Dialect,
     Schema,
     array,
-    either,
     flag,
     integer,
     number,
@@ -25,7 +24,7 @@ from scrubjay.dialects.base import (
     tell_memory,
     text,
 )
-from scrubjay.dialects.schemas import Phrases, Tools, Wordings
+from scrubjay.dialects.schemas import Phrases, Tools, Wordings, frame
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.store.names import number_of
 from scrubjay.errors import Error, InvalidInput
@@ -82,15 +81,11 @@ OK = flag(const=True)
 ERROR = record({"success": flag(const=False), "error": record({"code": text(), "message": text()})})
 
 
-def gives(properties: Schema, optional: Schema) -> Schema:
-    return either(record({"success": OK, **properties}, optional=optional), ERROR)
-
-
 def success(fields: Body) -> Body:
     return {"success": True, **fields}
 
 
-tools, extras = (Tools(dialect, gives, success) for dialect in (mama, mama.part(listed=False)))
+tools, extras = (Tools(dialect, frame(ERROR, success=OK), success) for dialect in (mama, mama.part(listed=False)))
 
 LONG = {"maxLength": MAX_CONTENT}
 Topic = Annotated[

@@ -12,7 +12,6 @@ from scrubjay.dialects.base import (
     SOME,
     Body,
     Dialect,
-    Schema,
     array,
     either,
     flag,
@@ -23,7 +22,7 @@ from scrubjay.dialects.base import (
     tell_memory,
     text,
 )
-from scrubjay.dialects.schemas import Phrases, Tools, Wordings
+from scrubjay.dialects.schemas import Phrases, Tools, Wordings, frame
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error
 from scrubjay.values.memory import MAX_CONTENT, Memory, NewMemory, Source
@@ -141,11 +140,7 @@ SOURCE = {
 }
 
 
-def gives(properties: Schema, optional: Schema) -> Schema:
-    return either(record(properties, optional=optional), FAILED)
-
-
-tools = Tools(memento, gives)
+tools = Tools(memento, frame(FAILED))
 
 
 @tools.writes(

@@ -38,7 +38,9 @@ from scrubjay.dialects.base import (
     Schema,
     Stream,
     array,
+    either,
     object_schema,
+    record,
 )
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.store import intake
@@ -135,6 +137,11 @@ def _leaf(name: str, kind: Any, raw: Any) -> Any:
 Run = TypeVar("Run", bound=Callable[..., Any])
 Phrases = Annotated[tuple[str, ...], PHRASES]
 Wordings = Annotated[tuple[str, ...], WORDINGS]
+
+
+def frame(failed: Schema, **always: Schema) -> Callable[[Schema, Schema], Schema]:
+    """How a dialect's replies look: the fields that all of its successes have, those of an operation; or a failure."""
+    return lambda properties, optional: either(record({**always, **properties}, optional=optional), failed)
 
 
 @dataclass(frozen=True)

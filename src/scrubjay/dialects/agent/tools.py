@@ -25,7 +25,6 @@ from scrubjay.dialects.base import (
     Reply,
     Schema,
     array,
-    either,
     flag,
     integer,
     number,
@@ -36,7 +35,7 @@ from scrubjay.dialects.base import (
     served_name,
     text,
 )
-from scrubjay.dialects.schemas import Tools
+from scrubjay.dialects.schemas import Tools, frame
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, Error, InvalidInput, NotFound
@@ -165,11 +164,7 @@ def budget_schema(default: int, least: int = 250) -> Schema:
     return integer("Most tokens of the reply", minimum=least, maximum=MOST, default=default)
 
 
-def gives(properties: Schema, optional: Schema) -> Schema:
-    return either(record(properties, optional=optional), FAILED)
-
-
-tools = Tools(scrubjay, gives)
+tools = Tools(scrubjay, frame(FAILED))
 
 # --- remembering -----------------------------------------------------------------------------------------------------
 

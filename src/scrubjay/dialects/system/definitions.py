@@ -20,7 +20,6 @@ from scrubjay.dialects.base import (
     Dialect,
     Schema,
     array,
-    either,
     integer,
     number,
     object_schema,
@@ -30,7 +29,7 @@ from scrubjay.dialects.base import (
     tell_memory,
     text,
 )
-from scrubjay.dialects.schemas import Tools, with_fields
+from scrubjay.dialects.schemas import Tools, frame, with_fields
 from scrubjay.errors import Duplicate, Error, InvalidInput
 from scrubjay.values.codec import plain
 from scrubjay.values.memory import AccessLevel, Category, Memory
@@ -181,13 +180,7 @@ MEMORY = {
 EXPIRES: Schema = {"expires_at": {**TIME, "description": "Missing if it never expires"}}
 
 
-def gives(properties: Schema, optional: Schema) -> Schema:
-    """A successful reply with these fields, or an error."""
-    always: Schema = {"api_version": {"const": API_VERSION}, "success": {"const": True}, **properties}
-    return either(record(always, optional=optional), FAILED)
-
-
-tools = Tools(system, gives)
+tools = Tools(system, frame(FAILED, api_version={"const": API_VERSION}, success={"const": True}))
 
 
 def success_reply(**fields: Any) -> Body:

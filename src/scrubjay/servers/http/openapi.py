@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from scrubjay import __version__
-from scrubjay.dialects.base import MAX_KEY, Dialect, Operation, Schema, object_schema
+from scrubjay.dialects.base import COUNT, MAX_KEY, Dialect, Operation, Schema, object_schema
 from scrubjay.servers.http.rest import IN_QUERY, Address, addresses
 
 Document = dict[str, Any]
@@ -313,7 +313,6 @@ SITE: Document = {
     },
     "/sign-out": {"post": plain("Sign out", json_of(STATUS))},
 }
-NUMBER = {"type": "integer", "minimum": 0}
 SPACE = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100}
 ONCE = "Do this write only once: sent again within a day, it gets the same answer."
 KEY = {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"}
@@ -343,9 +342,9 @@ COMPONENTS: Document = {
     },
     "headers": {
         "X-Request-Id": {"schema": {"type": "string"}, "description": "The request's id in the log."},
-        "X-RateLimit-Limit": {"schema": NUMBER, "description": "Calls per minute, for callers with a key."},
-        "X-RateLimit-Remaining": {"schema": NUMBER, "description": "Calls left in this window."},
-        "X-RateLimit-Reset": {"schema": NUMBER, "description": "When the next window begins, in Unix seconds."},
-        "Retry-After": {"schema": NUMBER, "description": "Seconds to wait before trying again."},
+        "X-RateLimit-Limit": {"schema": COUNT, "description": "Calls per minute, for callers with a key."},
+        "X-RateLimit-Remaining": {"schema": COUNT, "description": "Calls left in this window."},
+        "X-RateLimit-Reset": {"schema": COUNT, "description": "When the next window begins, in Unix seconds."},
+        "Retry-After": {"schema": COUNT, "description": "Seconds to wait before trying again."},
     },
 }

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 MAX_LINE = 8 * 1024 * 1024  # bytes; the longest memory, escaped in the worst way, is 600 kB
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
+PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603  # of JSON-RPC
 
 
 class BadFrame(Exception):

@@ -37,7 +37,7 @@ from scrubjay.servers.calls import (
     fit_reply,
     served_tools,
 )
-from scrubjay.servers.stdio.frames import encode
+from scrubjay.servers.stdio.frames import INTERNAL_ERROR, encode
 from scrubjay.servers.stdio.front import HANDSHAKE_VERSIONS, REPLAYED
 from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.callers import LOCAL_USER, Provenance
@@ -48,7 +48,6 @@ Inbox = SimpleQueue[Message | None]
 
 VERSIONS = HANDSHAKE_VERSIONS[-2:]  # those whose results have all that we say
 RESERVED = "io.modelcontextprotocol/"  # names in _meta that have rules of their own
-INTERNAL_ERROR = -32603
 ENOUGH: Message = {}  # in the inbox: the library takes over
 
 
