@@ -95,9 +95,8 @@ class SyncedFolder:
         """
         if self.read_only:
             return True
-        filed = kept_files(self.records, self.space)
         identity = self.folder.identity()
-        if identity is None and self.folder.root.is_dir() and not filed:
+        if identity is None and self.folder.root.is_dir() and not kept_files(self.records, self.space):
             try:
                 identity = self.folder.prepare()
             except Error:  # read-only: then there is nothing that could be missing, either
@@ -107,8 +106,9 @@ class SyncedFolder:
         key = identity_key(self.space)
         if self.records.history.fact(key) != identity:
             here = self.folder.walk().files
+            gone = [file.memory for file in kept_files(self.records, self.space) if file.name not in here]
             with self.records.writing() as tx:
-                tx.files.keep([file.memory for file in filed if file.name not in here])
+                tx.files.keep(gone)
                 tx.history.set_fact(key, identity)
         return True
 
@@ -137,12 +137,12 @@ class SyncedFolder:
         if progress and known < len(walk.files):
             progress(known, len(walk.files))
         changes, touched = self._read_changed(walk, files)
-        at_hand = [file for file in files if file.state in AT_HAND]
+        here = walk.files.keys() | walk.refused.keys()
         vacant = [change.file for change in changes if change.file is not None and change.file.state in AT_HAND]
         vacant += [
             file
-            for file in at_hand
-            if not file.waiting and file.hash is not None and file.name not in walk.files | walk.refused
+            for file in files
+            if file.state in AT_HAND and not file.waiting and file.hash is not None and file.name not in here
         ]
         return Differences(
             total=len(walk.files),
