@@ -128,8 +128,28 @@ ANOTHER_OF_A_ROW = [
     ("The disk alert fires at 80 %", "The memory alert fires at 90 %"),
 ]
 
+# Both are denied, or came to an end.
+BOTH_DENIED = [
+    ("User is not allergic to peanuts", "User is not allergic to shellfish"),
+    ("The user does not eat pork", "The user does not eat beef"),
+    ("Tom does not drink coffee", "Tom does not drink alcohol"),
+    ("Anna never works on Fridays", "Anna never works on Sundays"),
+    ("The user is not vegan", "The user is not vegetarian"),
+    ("We don't deploy on Fridays", "We don't deploy on holidays"),
+    ("The user can't eat gluten", "The user can't eat nuts"),
+    ("The tests don't need Docker", "The tests don't need a network"),
+    ("No meetings on Mondays", "No meetings on Thursdays"),
+    ("Ben isn't on the payroll team", "Ben isn't on the billing team"),
+    ("User no longer works at Siemens", "User no longer works at Bosch"),
+    ("The build does not run on Windows", "The build does not run on ARM"),
+    ("User stopped smoking", "User stopped drinking"),
+    ("The user quit the choir", "The user quit the gym"),
+]
+
 # Of these one can have several.
 SEVERAL = [
+    ("User is allergic to penicillin", "User is allergic to bees"),
+    ("User is intolerant to lactose", "User is intolerant to fructose"),
     ("Anna is a member of the finance committee", "Anna joined the events committee"),
     ("Peter plays in a jazz band", "Peter joined a string quartet"),
     ("The frontend uses React", "The frontend uses Tailwind"),

@@ -19,6 +19,7 @@ from tests.engine.conflict_pairs import LEFT_TO_A_READER, OUTDATED, SAID_AGAIN, 
 from tests.engine.lookalike_pairs import (
     ANOTHER_DENIED,
     ANOTHER_OF_A_ROW,
+    BOTH_DENIED,
     CHANGED,
     DENIED,
     PASSING_EVENTS,
@@ -83,10 +84,19 @@ def told_of(jay, pairs):
 
 @pytest.mark.parametrize(
     "pairs",
-    [ANOTHER_DENIED, [(new, old) for old, new in ANOTHER_DENIED], ANOTHER_OF_A_ROW, PASSING_EVENTS, PLANS, SEVERAL],
+    [
+        ANOTHER_DENIED,
+        [(new, old) for old, new in ANOTHER_DENIED],
+        BOTH_DENIED,
+        ANOTHER_OF_A_ROW,
+        PASSING_EVENTS,
+        PLANS,
+        SEVERAL,
+    ],
     ids=[
         "another thing denied",
         "the other way round",
+        "both denied",
         "another of a row",
         "passing events",
         "plans",

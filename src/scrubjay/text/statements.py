@@ -18,6 +18,7 @@ EMPTY = word_set(  # they name no object of a denial
     "them this"
 )
 BEING = word_set("am is are was were isn't aren't wasn't weren't")
+ENDED = word_set("stopped quit left cancelled canceled sold")
 TURNS = word_set("longer anymore more again now yet")
 
 
@@ -74,6 +75,11 @@ def denies_another_thing(denying: str, affirming: str) -> bool:
     if GAINED.isdisjoint(others) and {word[:4] for word in what}.isdisjoint(word[:4] for word in said):
         return True  # "smoker" and "smokes" speak of one thing
     return what[0] not in said and is_something(words) == is_something(others) != ()
+
+
+def denies_or_ends(text: str) -> bool:
+    """Whether the first clause of a text denies something, or says that it came to an end."""
+    return bool(denied_words(text)) or not ENDED.isdisjoint(first_clause(text))
 
 
 def is_something(words: Sequence[str]) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def is_plan(text: str) -> bool:
 
 OF_SEVERAL = word_set(
     "uses offers supports speaks has owns sells likes loves enjoys plays collects volunteers subscribes coaches "
-    "includes accepts provides contains takes teaches covers knows member"
+    "includes accepts provides contains takes teaches covers knows member allergic intolerant afraid"
 )
 SEVERAL = frozenset(stems(OF_SEVERAL))
 GAINED = word_set("joined got bought adopted acquired learned learnt added")

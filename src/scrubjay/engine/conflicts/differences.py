@@ -19,6 +19,7 @@ from scrubjay.text.statements import (
     GAINED,
     LASTING,
     denies_another_thing,
+    denies_or_ends,
     holds_beside,
     is_passing_event,
     is_past_event,
@@ -221,6 +222,8 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
     one, other = read(old), read(new)
     if one.denied != other.denied and denies_another_thing(*((new, old) if other.denied else (old, new))):
         return True
+    if denies_or_ends(old) and denies_or_ends(new) and not seen["numbers_other"]:
+        return True  # "does not eat pork", "does not eat beef"
     if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
         return True
     if is_plan(new) or (seen["other_of_row"] and not (seen["changes"] or other.now or other.corrects)):
