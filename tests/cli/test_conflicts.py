@@ -39,6 +39,20 @@ def test_an_open_pair_is_listed_and_settled_by_keeping(call, pair):
     assert call("conflicts", "--json").json == []
 
 
+def test_a_pair_over_two_spaces_is_marked_and_told_wherever_one_of_it_is_shown(call, home):
+    with scrubjay.open(home / "memories.db", embedder=HashingEmbedder()) as jay:
+        older = jay.bound_to(spaces=("acme-shop",)).store("The demo runs on port 8080").memory
+        newer = jay.store("The demo runs on port 9090 now").memory
+        open_conflict(jay, newer, older)
+
+    for command in (("list",), ("search", "--words", "demo")):
+        narrow = call(*command, "--space", "acme-shop")
+        assert f"may be outdated by {newer.id}" in narrow.out, command
+        assert "Not settled: 1 pair of which one is not shown; `scrubjay conflicts` lists both." in narrow.err, command
+        assert "Not settled" not in call(*command).err, command
+    assert "Not settled: 1 pair" in call("list", "--limit", "1").err
+
+
 def test_the_older_of_an_open_pair_is_shown_and_marked_until_it_is_settled(call, pair):
     old, new = pair
     for command in (("list",), ("search", "--words", "drinks")):

@@ -163,6 +163,19 @@ def tell_owed(owed: Sequence[OpenConflict], session: CommandSession) -> None:
         note(f"  If so: scrubjay supersede {pair.old.id} {pair.new.id}", session)
 
 
+def find_doubts(memories: Sequence[Memory], engine: Engine, session: CommandSession) -> dict[str, str]:
+    """The older memories of open pairs, each with the newer one, also of pairs over the spaces that --space left out.
+    A note says of how many only one is shown."""
+    if session.narrowed:
+        engine = engine.bound_to(only=False)
+    doubts = engine.conflicts.doubts(memories)
+    shown = {memory.id for memory in memories}
+    if alone := sum(not pair <= shown for pair in map(set, doubts.items())):
+        pairs = count_of(alone, "pair of which one is not shown", "pairs of which one is not shown")
+        note(f"Not settled: {pairs}; `scrubjay conflicts` lists both.", session)
+    return doubts
+
+
 def tell_same(same: Mapping[str, Sequence[str]], session: CommandSession) -> None:
     """Say which memories now have the words of others."""
     for memory, others in same.items():

@@ -31,6 +31,11 @@ class CommandSession:
         """:raises InvalidInput: naming the setting that has a bad value"""
         return configuration.load(home=self.home, space=self.space, **flags)
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether --space named the only space to look in."""
+        return self.space not in (None, configuration.AUTO)
+
     def engine(self, *, meaning: bool = True, known_space: bool = False, writes: bool = False) -> engines.Engine:
         """The engine, to be used in a `with` block. Without meaning no model is opened: much faster, and enough for
         whatever neither embeds nor compares texts. A command that writes compares with every space, also where its
@@ -39,7 +44,7 @@ class CommandSession:
         :raises SpaceNotFound: with `known_space`, if its space does not exist; the default one always does
         """
         # A missing model is downloaded by `model pull` or by a server: this process ends too soon.
-        only = True if self.space not in (None, configuration.AUTO) and not writes else None
+        only = True if self.narrowed and not writes else None
         chosen = self.settings(model_pull="never", embedder=None if meaning else "none", only=only)
         chosen = replace(chosen, space=chosen.space or configuration.AUTO)
         # A person who typed a command waits for its whole answer: these limits are for servers.

@@ -9,7 +9,7 @@ import click
 from scrubjay.cli.command import Command
 from scrubjay.cli.filters import ALL_STATES, filter_options, read_filter, state_of
 from scrubjay.cli.ids import remember_list
-from scrubjay.cli.output import Cell, note, print_json, print_listed, space_cell, tell_empty
+from scrubjay.cli.output import Cell, find_doubts, note, print_json, print_listed, space_cell, tell_empty
 from scrubjay.cli.session import CommandSession
 from scrubjay.values.memory import AT_HAND, Memory, State
 from scrubjay.values.search import MAX_LIMIT, Order
@@ -74,7 +74,7 @@ def list_(
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            doubts = engine.conflicts.doubts(page.memories)
+            doubts = find_doubts(page.memories, engine, session)
             rows = [(*row(memory, doubts.get(memory.id)), *space_cell(engine, memory)) for memory in page]
             print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):

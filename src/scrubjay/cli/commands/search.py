@@ -16,6 +16,7 @@ from scrubjay.cli.output import (
     Cell,
     Marked,
     count_of,
+    find_doubts,
     note,
     on_terminal,
     print_json,
@@ -94,7 +95,7 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            doubts = engine.conflicts.doubts([hit.memory for hit in found])
+            doubts = find_doubts([hit.memory for hit in found], engine, session)
             rows = [
                 (*row(hit, asked.joined, doubts.get(hit.memory.id)), *space_cell(engine, hit.memory)) for hit in found
             ]

@@ -220,10 +220,10 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
     """Whether the texts themselves do not bear out that the newer one outdates the older, however likely it seems: that
     is left to a reader."""
     one, other = read(old), read(new)
-    if one.denied != other.denied and denies_another_thing(*((new, old) if other.denied else (old, new))):
+    apart = one.denied != other.denied and denies_another_thing(*((new, old) if other.denied else (old, new)))
+    both_denied = denies_or_ends(old) and denies_or_ends(new)  # "does not eat pork", "does not eat beef"
+    if apart or (both_denied and not seen["numbers_other"]):
         return True
-    if denies_or_ends(old) and denies_or_ends(new) and not seen["numbers_other"]:
-        return True  # "does not eat pork", "does not eat beef"
     if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
         return True
     if is_plan(new) or (seen["other_of_row"] and not (seen["changes"] or other.now or other.corrects)):
