@@ -301,6 +301,15 @@ def test_hooks_look_in_the_space_that_was_asked_for(call, place):
     assert "hook prompt --client gemini --space work --home" in hooks["BeforeAgent"][0]["hooks"][0]["command"]
 
 
+@pytest.mark.parametrize("command", [("install",), ("install", "--dry-run"), ("config",)])
+def test_a_name_that_no_space_can_have_is_refused_before_anything_is_written(call, place, command):
+    done = call(*command, "cursor", "--space", "Acme/x")
+
+    assert (done.code, done.out) == (1, "")
+    assert "A space's name may only have lower-case letters" in done.err
+    assert not (place / ".cursor").exists()
+
+
 def test_a_secret_of_this_shell_is_not_written_anywhere(call, place, environment):
     environment["SCRUBJAY_CHAT_KEY"] = "hunter2"
 

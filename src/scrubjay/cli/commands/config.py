@@ -12,6 +12,7 @@ from scrubjay.cli.output import note, show
 from scrubjay.cli.session import CommandSession
 from scrubjay.clients.catalogue import CLIENTS, PROJECT, USER
 from scrubjay.clients.install import entry_for, entry_to_paste, find_wanted
+from scrubjay.engine.store.intake import check_space
 from scrubjay.machine.projects import project_root
 
 
@@ -36,6 +37,8 @@ def config(session: CommandSession, client: str, for_user: bool, url: str | None
     known, scope, folder = CLIENTS[client], USER if for_user else PROJECT, project_root(Path.cwd())
     if scope not in known.scopes:
         raise click.UsageError(f"{known.title} has no settings for a project. Leave out --project.")
+    if session.narrowed:
+        check_space(session.space)  # or the entry's server would start, and fail at every call
     server = find_server(url, session) if url else {}
     want = find_wanted(known, session.settings(), scope=scope, folder=folder, space=session.space, **server)
     file = known.file(scope, folder)

@@ -19,6 +19,7 @@ from scrubjay.clients.install import find_wanted, plan_install, plan_removal, ru
 from scrubjay.clients.launch import home_arguments, is_running, left_behind
 from scrubjay.clients.trial import try_to_connect
 from scrubjay.clients.visit import full_address, visit_server
+from scrubjay.engine.store.intake import check_space
 from scrubjay.errors import Error
 from scrubjay.machine.projects import project_root
 
@@ -73,6 +74,8 @@ def install(  # noqa: PLR0917 - click passes options by name
     scope = USER if for_user else PROJECT
     if url and hooks:
         raise click.UsageError("Hooks look at a memory on this machine. Leave out --url or --hooks.")
+    if session.narrowed:
+        check_space(session.space)  # or the entry's server would start, and fail at every call
     server = find_server(url, session) if url and not remove else {}
     wanted = find_clients(clients, scope, all_of_them=every or yes, unasked=dry_run or remove)
     if hooks is None and has_terminal() and not any((clients, yes, url, dry_run, remove)):

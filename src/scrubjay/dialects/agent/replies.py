@@ -415,7 +415,7 @@ UNDONE = {
     "superseded": "is current again; {other} does not replace it",
     "still superseded": "is replaced by {newer} as before; {other} no longer replaces it",
     "settled": "and {other} are no longer settled",
-    "revised": "is as it was before the last revision; undo again for the change before",
+    "revised": "is as it was before the last revision; undo again for the change before, if there is one",
 }
 TOLD = {"content": "text", "tags": "tags", "valid_until": "valid until"}  # the others by their names
 
