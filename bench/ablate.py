@@ -31,13 +31,11 @@ from scrubjay.embedders.local import LocalEmbedder
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import freshness, ranking
 from scrubjay.settings import load
-from scrubjay.text import names
 from scrubjay.values.memory import Link
 from scrubjay.values.search import Query
 
 CHATS = ("locomo", "longmemeval_pool", "beam_100k")
 ROUNDS = 2_000
-OF_NAMES = ("find_names", "find_figures", "find_rare_words", "is_of_another_one", "names_another_instead")
 SEEN = 10  # hits that count
 NOTHING = "nothing"
 Numbers = NDArray[np.float64]
@@ -211,12 +209,12 @@ def rules() -> Rules:
         "… conversation": [(ranking, "TOGETHER", 0.0)],
         "newer on one thing": [(ranking, "newer_first", same)],
         "… not of people who talk": [(freshness, "TALKING", none)],
-        "… not of speakers": [(freshness, "speaks_again", never)],
-        "… pieces in common": [(freshness, "on_one_thing", always)],
-        "… on another one": [(freshness, "on_another_one", never)],
-        "… on another subject": [(freshness, "on_another_subject", never)],
+        "… not of speakers": [(freshness, "states_something", always)],
+        "… not on another": [(freshness, "is_on_another", never)],
         "… not of who asks what was": [(freshness, "FORMER", none)],
         "of a pair the newer": [(ranking, "fresh_first", same)],
+        "label: what is outdone": [(ranking, "hand_over", same)],
+        "label: who speaks": [(ranking, "PERSON", 0.0)],
         "label: half of the words": [(ranking, "WORDED", 2.0)],
         **{
             f"label: {name}": [
@@ -233,9 +231,8 @@ def rules() -> Rules:
 def reading_once() -> Iterator[None]:
     """What is read of a text is remembered: the same texts are ranked for every rule."""
     with ExitStack() as stack:
-        for whose, some in ((freshness, ("pieces", "find_rare_words", "words_of")), (names, OF_NAMES)):
-            for name in some:
-                stack.enter_context(patch.object(whose, name, cache(getattr(whose, name))))
+        for name in ("pieces", "find_rare_words", "words_of"):
+            stack.enter_context(patch.object(freshness, name, cache(getattr(freshness, name))))
         yield
 
 

@@ -126,6 +126,7 @@ ANOTHER_OF_A_ROW = [
     ("The user's sister is 34", "The user's brother is 36"),
     ("The read replica has 16 GB of memory", "The write replica has 32 GB of memory"),
     ("The disk alert fires at 80 %", "The memory alert fires at 90 %"),
+    ("SLO for catalog-api: 99.9 %, p99 below 400 ms.", "SLO for billing-core: 99.9 %, p99 below 800 ms."),
 ]
 
 # Both are denied, or came to an end.
@@ -172,6 +173,7 @@ SEVERAL = [
 
 # Changes that have the words of events, plans and memberships, too.
 CHANGED = [
+    ("Dad's birthday is on 3 November.", "I had it wrong: Dad was born on the 13th of November, not the 3rd."),
     ("User lives in Lisbon", "User moved to Porto last month"),
     ("The project uses Redis", "The project now uses Valkey instead of Redis"),
     ("The database is MySQL", "We migrated the database to PostgreSQL yesterday"),

@@ -310,7 +310,7 @@ def test_decisions_on_other_topics_do_not_come_before_the_one_that_was_asked_for
     assert real_jay.search("message broker")[0].memory.content == "Use RabbitMQ"
 
 
-def test_a_newer_one_that_is_put_first_keeps_its_score_and_the_outdated_one_is_weak(real_jay, clock, monkeypatch):
+def test_a_newer_one_that_is_put_first_is_as_likely_as_the_outdated_one_was(real_jay, clock, monkeypatch):
     for text in ("Maria owns the payment service", "Jonas owns the payment service now", "The office is in Ghent"):
         real_jay.store(text)
         clock.move(days=30)
@@ -326,6 +326,7 @@ def test_a_newer_one_that_is_put_first_keeps_its_score_and_the_outdated_one_is_w
         "Maria owns the payment service",
     )
     assert next(iter(plain)) == old.memory.content
-    assert (new.score, other.score) == (plain[new.memory.content].score, plain[other.memory.content].score)
+    assert new.score >= 0.8 * plain[old.memory.content].score
+    assert other.score == plain[other.memory.content].score
     assert old.verdict is Verdict.WEAK
     assert plain[old.memory.content].verdict is Verdict.STRONG

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrubjay.engine.conflicts.weights import BIAS, INNER, MIDDLE, OUTER
 from scrubjay.lazy import numpy as np
-from scrubjay.text.reading import READ, Text, read
+from scrubjay.text.reading import CORRECTED, READ, Text, read
 from scrubjay.text.statements import (
     GAINED,
     LASTING,
@@ -221,12 +221,17 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
     is left to a reader."""
     one, other = read(old), read(new)
     apart = one.denied != other.denied and denies_another_thing(*((new, old) if other.denied else (old, new)))
+    apart = apart and CORRECTED.isdisjoint(other.tokens)  # "wrong: it is on the 13th, not the 3rd"
     both_denied = denies_or_ends(old) and denies_or_ends(new)  # "does not eat pork", "does not eat beef"
     if apart or (both_denied and not seen["numbers_other"]):
         return True
     if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
         return True
-    if is_plan(new) or (seen["other_of_row"] and not (seen["changes"] or other.now or other.corrects)):
+    if (
+        is_plan(new)
+        or other_identifiers(one, other)
+        or (seen["other_of_row"] and not (seen["changes"] or other.now or other.corrects))
+    ):
         return True
     if any(seen[name] for name in EVIDENCE):
         return False
@@ -235,8 +240,14 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
     return not seen["changes"] and same_start(one, other) < 3  # "we deploy with Jenkins", "we deploy with Make"
 
 
+def other_identifiers(old: Text, new: Text) -> bool:
+    """Both have identifiers with a sign in them (catalog-api, lock_timeout), and none in common."""
+    told, said = ({name for name in text.names if "-" in name or "_" in name} for text in (old, new))
+    return bool(told) and bool(said) and told.isdisjoint(new.tokens) and said.isdisjoint(old.tokens)
+
+
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-TELL_OF_ONE_THING = 3.0  # rare words that two sentences have in common, from which on that is certain
+TELL_OF_ONE_THING = 4.0  # rare words that two sentences have in common, from which on that is certain
 
 
 def told_otherwise(old: str, new: str, rarity: Rarity) -> float:

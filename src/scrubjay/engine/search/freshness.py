@@ -62,17 +62,17 @@ def newer_first(
     glimpses: Glimpses,
     question: str,
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
-) -> tuple[Ranked, dict[int, float]]:
-    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer; and how likely
-    that is, by the row of the older one."""
+) -> tuple[Ranked, dict[int, tuple[float, int]]]:
+    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer. By the row
+    of each that is so outdone: how likely that is, and the row of the newer one."""
     if not FORMER.isdisjoint(words_of(question)):
         return found, {}
-    better, outdone, asked = set[tuple[int, int]](), dict[int, float](), asked_for(question)
+    better, outdone, asked = set[tuple[int, int]](), dict[int, tuple[float, int]](), asked_for(question)
     for older, newer in permutations(find_facts(found, glimpses, vectors_of), 2):
         chance = chance_of_newer(older, newer, asked)
         if chance > (LIKELY if older.phrases and newer.phrases else SURELY):
             better.add((older.row, newer.row))
-            outdone[older.row] = max(chance, outdone.get(older.row, 0.0))
+            outdone[older.row] = max((chance, newer.row), outdone.get(older.row, (0.0, 0)))
     if not better:
         return found, {}
     order, moved = [*found.order[:COMPARED]], dict[int, float]()

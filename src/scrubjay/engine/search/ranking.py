@@ -64,6 +64,7 @@ class Ranked:
         self.looked: Sequence[int] = ()  # rows that were looked at a second time
         self.boosts: dict[str, Column] = {}  # what that added to their scores, in the order of `looked`
         self.moved: dict[int, dict[str, float]] = {}  # rows that got another place, and what that added
+        self.by_person: Column = 0.0  # how much better who was asked about says it than others do
         self.chances: Column = scores  # of each row: how likely it answers the question (`rank` says so)
 
     @classmethod
@@ -188,14 +189,24 @@ def rank(
     current = len(found) > 1 and not plain_sum and not periods
     if not query.words_only:
         found = second_look(found, glimpses, query, periods, passages)
+        found.by_person = compare_speakers(found, glimpses, query.text)
         found.chances = chances_of(found, reworded=bool(query.also))
         if current:
             found, outdone = newer_first(found, glimpses, query.text, vectors_of)
-            for row, chance in outdone.items():  # it stays a hit, if a weak one
-                found.chances[row] = min(found.chances[row], max(WEAK, found.chances[row] * (1 - chance)))
+            hand_over(found.chances, outdone)
     if current:
         found = fresh_first(found, links_among(found.first(LOOKED), found.memories))
     return found
+
+
+def hand_over(chances: Column, outdone: Mapping[int, tuple[float, int]]) -> None:
+    """What a newer fact outdoes is so much less likely to be the answer, but stays a weak one; and the newer one is as
+    likely as the older one was, though not beyond doubt for that alone."""
+    before = [*chances]
+    for older, (likely, newer) in outdone.items():
+        chances[newer] = max(chances[newer], likely * min(before[older], BEYOND_DOUBT))
+    for older, (likely, _) in outdone.items():
+        chances[older] = min(before[older], max(WEAK, before[older] * (1 - likely)))
 
 
 def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
@@ -228,6 +239,8 @@ STRONG = 0.5
 BEYOND_DOUBT = 0.9  # what a flagged memory needs: one word that a secret shares with a question may make it strong
 WEAK = 0.03  # of a hundred questions with an answer three or four have no hit above it
 WORDED = 0.5  # a hit that holds this share of the question's words is never called none: one stranger in thirty does
+PERSON = 10.0  # weight of who says it, where people talk …
+SOMEBODY_ELSE = 0.2  # … and what it costs not to be who was asked about, in similarities
 RIVALS = 5  # hits that one is compared with
 UNRELATED = 0.25  # score of a rival that a small store lacks: about what a hit gets that has nothing to do with it
 
@@ -252,6 +265,7 @@ def chances_of(found: Ranked, *, reworded: bool) -> Column:
     weights = REWORDED if reworded else BARE
     facts = facts_about(found)
     logits = weights["bias"] + sum(weights[name] * column for name, column in facts.items())
+    logits = logits + PERSON * found.by_person
     chances = np.maximum(1 / (1 + np.exp(-logits)), np.where(facts["words"] >= WORDED, WEAK, 0.0))
     return np.where(compared, chances, by_words)
 
@@ -343,6 +357,23 @@ def second_look(
     )
     again.looked, again.boosts = rows, boosts
     return again
+
+
+def compare_speakers(found: Ranked, glimpses: Glimpses, question: str) -> Column:
+    """If a question names a speaker: how much nearer each turn is than the nearest turn of the other speakers. A
+    question about Anna's race is not answered by what Ben says of his."""
+    if not any(glimpses.conversation):
+        return 0.0
+    asked, column = {word.lower() for word in query_words(question)}, np.zeros(len(found.memories))
+    speakers = [names.SPEAKER.match(opening) for opening in glimpses.opening]
+    talks = np.array([bool(talk) for talk in glimpses.conversation], bool)
+    own = talks & [speaker is not None and speaker[0].strip(" :\n").lower() in asked for speaker in speakers]
+    others = talks & ~own
+    if own.any() and others.any():
+        nearness = np.asarray(found.similarities)[np.array(found.looked)]
+        nearer = nearness - nearness[others].max() - np.where(own, 0.0, SOMEBODY_ELSE)
+        column[np.array(found.looked)] = np.where(talks, nearer, 0.0)
+    return column
 
 
 def long_notes(glimpses: Glimpses) -> list[str]:
