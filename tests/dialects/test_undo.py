@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scrubjay.dialects.table import find
 from scrubjay.values.callers import DEFAULT_SPACE, Caller, Provenance, Role
 from scrubjay.values.memory import Status
@@ -65,6 +67,28 @@ def test_what_followed_by_itself_is_not_the_last_change(jay):
 
     assert [(one["undone"], one["memory"]["id"]) for one in told] == [("stored", new), ("forgotten", new)]
     assert jay.get(old).superseded_by == new
+
+
+@pytest.mark.parametrize("other", [("cursor", "ann"), ("claude", "bob")], ids=["program", "user"])
+@pytest.mark.parametrize("mine", ["remember", "revise", "forget"])
+def test_what_another_changed_since_is_not_taken_back(jay, mine, other):
+    """Neither is their text lost with a memory that was just stored."""
+    ask, they = by(jay, "claude", "ann"), by(jay, *other)
+    note = ask("remember", facts=["The tide table hangs in the hall"]).body["remembered"][0]["memory"]["id"]
+    if mine == "revise":
+        ask("revise", id=note, content="The tide table hangs in the kitchen", reason="moved")
+    elif mine == "forget":
+        ask("forget", id=note)
+        they("undo", id=note)
+    they("revise", id=note, content="The tide table hangs in the attic", reason="moved")
+    before = jay.get(note)
+
+    with pytest.raises(AssertionError, match="has been changed since, by another user or program"):
+        ask("undo")
+    assert jay.get(note) == before
+
+    ask("undo", id=note)
+    assert jay.get(note).content != before.content
 
 
 def test_who_has_changed_nothing_is_told_so(jay):

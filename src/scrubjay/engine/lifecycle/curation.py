@@ -150,7 +150,8 @@ class Curation:
     def undo_last(self, *, client: str | None = None) -> Undone:
         """Take back what this caller did last to a memory; one that was just stored is forgotten.
 
-        :raises Conflict: if that cannot be undone, or was done to many memories at once
+        :raises Conflict: if that cannot be undone, was done to many memories at once, or if others have changed the
+            memory since
         """
         if (kept := self._engine.earlier_result(Undone)) is not None:
             return kept
@@ -159,12 +160,18 @@ class Curation:
         if (deed := self.bulk_operation_of(last)) is not None:
             hint = f"Undo it by its id: `scrubjay undo {deed}`."
             raise Conflict("The last change was made to many memories at once.", hint=hint)
+        memory = engine.get(last.memory, deleted=True)
+        [newest] = engine.records.callers.acts(ActFilter(memory=memory.id), limit=1)
+        if newest.user != last.user or client not in (None, newest.client):
+            hint = "Look at it; if that is to be taken back, undo it by its id."
+            told = f"{memory.id} has been changed since, by another user or program."
+            raise Conflict(told, hint=hint, memory_id=memory.id)
+        expected = memory.version if engine.expected_version is None else engine.expected_version
         if last.action != "stored":
-            return self.undo(last.memory)
-        name, expected = last.memory, engine.expected_version
+            return engine.bound_to(expected_version=expected).curation.undo(memory.id)
 
         def write(tx: Transaction) -> Undone:
-            done = lifecycle.forget(engine.ledger, tx, name, hard=False, reason=None, expected_version=expected)
+            done = lifecycle.forget(engine.ledger, tx, memory.id, hard=False, reason=None, expected_version=expected)
             return Undone(memory=done.memory, what="stored")
 
         return engine.transact(Undone, write)
