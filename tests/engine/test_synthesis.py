@@ -56,6 +56,10 @@ def merge_texts(engine, clock, *contents):
             "The office is in Lisbon. It has a garden.",
         ),
         (["User has a dog", "User has a dog called Bruno, a beagle"], "User has a dog called Bruno, a beagle"),
+        (
+            ["User likes tea. User lives in Rome.", "User moved to Oslo.", "User likes tea a lot."],
+            "User likes tea a lot. User moved to Oslo.",
+        ),
     ],
 )
 def test_the_same_is_said_once_and_the_newest_is_right_every_time(real_jay, clock, contents, expected):
