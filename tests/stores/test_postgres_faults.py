@@ -375,8 +375,7 @@ def test_no_connection_is_left_behind(url: str, admin: psycopg.Connection[tuple[
 
 
 def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connection[tuple[object, ...]]) -> None:
-    """No triggers but those that count words or note what has changed, and the one that drops an earlier text's
-    vectors; no foreign key but one."""
+    """No triggers but those that count words, and one that drops an earlier text's vectors; no foreign key but one."""
     [(triggers,)] = admin.execute(
         sql.SQL(
             """
@@ -394,5 +393,5 @@ def test_nothing_in_the_schema_counts_by_itself(url: str, admin: psycopg.Connect
         """
     )
 
-    assert triggers == 13  # six on `words`, one on `memories`, three each on `signatures` and `tags`
+    assert triggers == 4  # three on `words`, one on `memories`
     assert {str(table).removeprefix("faults.") for (table,) in bound} == {"result_memories"}

@@ -131,15 +131,16 @@ class PostgresTransaction(PostgresReads, Transaction):
         also: Sequence[str] | None = None,
         model: str | None = None,
     ) -> bool:
-        if model is not None:
-            return self._write_further_vectors(id, version, model, vectors, also)
         row = self._con.execute(
-            OF_THIS_TEXT,
-            (id, version, version, None if also is None else as_json(also)),
+            OF_THIS_TEXT, (id, version, version, None if also is None else as_json(also))
         ).fetchone()
         if row is None:
             return False
         space, seq = row
+        if model is not None:
+            self._con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s AND model = %s", (*row, model))
+            self._write_vectors(space, seq, 0, vectors, model)
+            return True
         self._write_vectors(space, seq, first_part, vectors)
         self._con.execute(
             """
@@ -163,26 +164,6 @@ class PostgresTransaction(PostgresReads, Transaction):
         self._con.execute(
             "DELETE FROM pending WHERE space = %s AND memory = %s AND next_part BETWEEN %s AND %s",
             (space, seq, parts, ONLY_TO_JUDGE - 1),
-        )
-        return True
-
-    def _write_further_vectors(
-        self, id: str, version: int, model: str, vectors: Sequence[Vector], also: Sequence[str] | None
-    ) -> bool:
-        row = self._con.execute(
-            OF_THIS_TEXT,
-            (id, version, version, None if also is None else as_json(also)),
-        ).fetchone()
-        if row is None:
-            return False
-        self._con.execute("DELETE FROM vectors WHERE space = %s AND memory = %s AND model = %s", (*row, model))
-        self._con.execute(
-            """
-            INSERT INTO vectors (space, memory, part, model, vector)
-            SELECT %s, %s, number - 1, %s, vector
-            FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
-            """,
-            (*row, model, all_vectors(vectors)),
         )
         return True
 
@@ -506,15 +487,17 @@ class PostgresTransaction(PostgresReads, Transaction):
                 "INSERT INTO pending (space, memory, next_part) VALUES (%s, %s, %s)", (space, seq, len(vectors))
             )
 
-    def _write_vectors(self, space: str, seq: int, first_part: int, vectors: Sequence[Vector]) -> None:
-        if vectors:
-            self._con.execute(
-                """
-                INSERT INTO vectors (space, memory, part, model, vector)
-                SELECT %s, %s, %s + number - 1, '', vector
-                FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
-                ON CONFLICT (space, memory, model, part) DO UPDATE SET vector = excluded.vector
-                """,
-                (space, seq, first_part, all_vectors(vectors)),
-            )
+    def _write_vectors(self, space: str, seq: int, first_part: int, vectors: Sequence[Vector], model: str = "") -> None:
+        if not vectors:
+            return
+        self._con.execute(
+            """
+            INSERT INTO vectors (space, memory, part, model, vector)
+            SELECT %s, %s, %s + number - 1, %s, vector
+            FROM unnest(%s) WITH ORDINALITY AS each (vector, number)
+            ON CONFLICT (space, memory, model, part) DO UPDATE SET vector = excluded.vector
+            """,
+            (space, seq, first_part, model, all_vectors(vectors)),
+        )
+        if not model:
             self._ahead.add((space, seq))
