@@ -131,12 +131,15 @@ def test_a_server_without_pgvector_says_what_to_install(database: Callable[..., 
     assert "CREATE EXTENSION vector" in str(error.hint)
 
 
-def test_a_user_that_may_not_install_pgvector_is_told_who_may(
-    database: Callable[..., str], admin: psycopg.Connection[tuple[object, ...]]
-) -> None:
-    admin.execute("DROP ROLE IF EXISTS poor")
-    admin.execute("CREATE ROLE poor LOGIN")
-    url = database("poorly", "CREATE SCHEMA scrubjay AUTHORIZATION poor", user="poor")
+@pytest.fixture
+def poor(admin: psycopg.Connection[tuple[object, ...]]) -> str:
+    """A user without rights."""
+    admin.execute("DO $$ BEGIN CREATE ROLE poor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+    return "poor"
+
+
+def test_a_user_that_may_not_install_pgvector_is_told_who_may(database: Callable[..., str], poor: str) -> None:
+    url = database("poorly", "CREATE SCHEMA scrubjay AUTHORIZATION poor", user=poor)
 
     error = said(url)
 
@@ -144,8 +147,8 @@ def test_a_user_that_may_not_install_pgvector_is_told_who_may(
     assert "administrator" in str(error.hint)
 
 
-def test_a_user_that_may_not_make_a_schema_is_told_who_may(database: Callable[..., str]) -> None:
-    error = said(database("poorer", "CREATE EXTENSION vector", user="poor"))
+def test_a_user_that_may_not_make_a_schema_is_told_who_may(database: Callable[..., str], poor: str) -> None:
+    error = said(database("poorer", "CREATE EXTENSION vector", user=poor))
 
     assert "is not allowed to create the schema" in str(error)
     assert "AUTHORIZATION" in str(error.hint)
