@@ -45,3 +45,10 @@ def test_half_a_character_in_a_callers_words_does_not_keep_the_answer_from_being
 
     assert error.message == "No endpoint 'x?'."
     assert error.details == {"endpoint": "x?"}
+
+
+def test_who_waited_too_long_for_the_writer_is_told_to_try_again():
+    """Over MCP an error is its text: no status and no header says so."""
+    reply = find("memento").failure(errors.StorageBusy(), "store_memory")
+
+    assert "try again" in reply.body["error"]["message"]

@@ -152,6 +152,4 @@ def test_what_was_acknowledged_survives_a_server_that_is_killed(tmp_path, rounds
     assert acknowledged == there
     assert numbers == list(range(1, len(numbers) + 1))
     assert problems == ()
-    if rounds > 1:  # a figure of the long version only: elsewhere it would measure the machine
-        assert slowest < 30
     assert at_rest <= POOL_SIZE
