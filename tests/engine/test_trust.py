@@ -12,6 +12,7 @@ from scrubjay.errors import InvalidInput, Unprocessable
 from scrubjay.settings import load
 from scrubjay.text import secret_shapes
 from scrubjay.text.secrets import mask_secrets, secrets_in
+from scrubjay.values.callers import Caller, Role
 from scrubjay.values.search import Filter
 from tests.engine import held_out_texts
 from tests.engine.matching import texts_matching
@@ -208,3 +209,20 @@ def test_whoever_was_handed_a_memory_is_on_record(jay):
     assert len(jay.curation.shown_to(memory.id)) == 3
     jay.forget(memory.id)
     assert len(jay.curation.shown_to(memory.id)) == 3
+
+
+def test_an_owner_of_one_space_is_not_told_what_else_they_were_handed(jay):
+    """Whoever was handed the memory reads more spaces than its owner does."""
+    jay.known_spaces.create("harbour")
+    jay.known_spaces.create("cellar")
+    note = jay.bound_to(spaces=("harbour",)).store("The harbour master is Ottilie").memory
+    other = jay.bound_to(spaces=("cellar",)).store("The harbour master hides her key in the cellar").memory
+    asked = jay.bound_to(spaces=("cellar", "harbour"))
+    assert {hit.memory.id for hit in asked.search("Who is the harbour master?")} == {note.id, other.id}
+
+    owner = jay.bound_to(caller=Caller(user="ann", role=Role.OWNER, spaces=frozenset({"harbour"})), spaces=("harbour",))
+    [shown] = owner.curation.shown_to(note.id)
+
+    assert (shown.space, shown.memories) == ("harbour", (note.id,))
+    [whole] = jay.curation.shown_to(note.id)
+    assert (whole.space, set(whole.memories)) == ("cellar", {note.id, other.id})

@@ -103,9 +103,23 @@ class Curation:
 
         :raises Forbidden: if the caller does not own its space
         """
+        caller, records = self._engine.caller, self._engine.records
         memory = self._engine.get(id, deleted=True)
-        access.check_owns(self._engine.caller, memory.space)
-        return self._engine.records.history.recalls(memory.id, limit=limit)
+        access.check_owns(caller, memory.space)
+        recalls = records.history.recalls(memory.id, limit=limit)
+        if caller.spaces is None:
+            return recalls
+        # Whoever was handed it may read more spaces: of what else they got only what this caller may see is named.
+        names = {name for recall in recalls for name in recall.memories}
+        seen = {one.id for one in records.get(sorted(names), access.audience_anywhere(caller))}
+        return [
+            replace(
+                recall,
+                space=recall.space if access.is_granted(caller, recall.space) else memory.space,
+                memories=tuple(name for name in recall.memories if name in seen),
+            )
+            for recall in recalls
+        ]
 
     def release(self, id: str) -> Memory:
         """Take a supersession back: the memory is current again, and true as long as it was before.
