@@ -38,6 +38,7 @@ SLASHED = made(12, seed="s1") + "/" + made(13, seed="s2") + "+" + made(12, seed=
 P, YEAR, LEET, MADE, SIGNS, WORDS = PASSWORDS.values()
 SIGNED = "Fulmar" + "!37"
 
+GROUPED = "-".join(KEY[place : place + 4] for place in range(0, 20, 4))  # as licences are made
 ENCODED = base64.b64encode(P.encode() * 2).decode()  # as Kubernetes keeps them
 SEED_PHRASE = "crane violet harbor motion ticket pepper lunar orbit thrive kidney window basket"
 
@@ -58,6 +59,9 @@ FORMS: list[tuple[str, str, str]] = [
     ("sign", f"pw: {YEAR}", YEAR),
     ("sign", f"PWD={MADE}", MADE),
     ("sign", f"SECRET_KEY = '{KEY}'", KEY),
+    ("sign", f"SECRET_KEY = 'd8#k2@qq!{KEY[:2]}'", "d8#k2@qq!"),
+    ("sentence", f"The API key is {GROUPED}", GROUPED),
+    ("sentence", 'The passphrase for the backup is "seven green lanterns dance"', "lanterns"),
     ("sign", f"SECRET_KEY='django-insecure-{SIGNS}{MADE}'", MADE),
     ("sign", f"aws_secret_access_key = {SLASHED}", SLASHED),
     ("sign", f"AWS Secret Access Key [None]: {SLASHED}", SLASHED),
@@ -310,6 +314,10 @@ LOOK_ALIKES = [
     "A password like correct horse is easy to remember",
     "The token is a JWT signed with RS256",
     "PIN headers: 40, GPIO 17",
+    "token: page=2&size=50",
+    "The secret is named app-7f9c-prod",
+    "The API key is for us-east-1a",
+    "The access key is Ctrl+Alt+F12",
     "The order 4471-AB12 has no secret",
     "The token endpoint is OAuth2TokenEndpointV2Controller in the service",
     "Password validation lives in PasswordPolicyValidatorImplV2Test",

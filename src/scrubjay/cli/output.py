@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -163,16 +163,18 @@ def tell_owed(owed: Sequence[OpenConflict], session: CommandSession) -> None:
         note(f"  If so: scrubjay supersede {pair.old.id} {pair.new.id}", session)
 
 
-def find_doubts(memories: Sequence[Memory], engine: Engine, session: CommandSession) -> dict[str, str]:
+def find_doubts(
+    memories: Sequence[Memory], engine: Engine, session: CommandSession, *, worth: Collection[str] | None = None
+) -> dict[str, str]:
     """The older memories of open pairs, each with the newer one, also of pairs over the spaces that --space left out.
-    A note says of how many only one is shown."""
+    A note tells how many of these, or of those that are worth it, may outdate one that is not shown."""
     if session.narrowed:
         engine = engine.bound_to(only=False)
     doubts = engine.conflicts.doubts(memories)
     shown = {memory.id for memory in memories}
-    if alone := sum(not pair <= shown for pair in map(set, doubts.items())):
-        pairs = count_of(alone, "pair of which one is not shown", "pairs of which one is not shown")
-        note(f"Not settled: {pairs}; `scrubjay conflicts` lists both.", session)
+    if newer := {new for old, new in doubts.items() if old not in shown} & set(shown if worth is None else worth):
+        count = count_of(len(newer), "memory", "memories")
+        note(f"Not settled: {count} here may outdate what is not shown; `scrubjay conflicts` lists both.", session)
     return doubts
 
 

@@ -172,7 +172,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a passphrase": (
         ("assphrase", "ASSPHRASE"),
-        r"(?i:passphrase['\"]?\s?(?:[:=]|is|was)?\s?)[\"'`“]([^\"'`“”\n]{3,60} [^\"'`“”\n]{3,60})[\"'`”]",
+        r"(?i:passphrase['\"]?(?:\s(?:for|of|to)\s[^\n\"'`“.:=]{1,40}?(?=\s?[:=]|\sis|\swas))?\s?(?:[:=]|is|was)?\s?)[\"'`“]([^\"'`“”\n]{3,60} [^\"'`“”\n]{3,60})[\"'`”]",
     ),
     "a Mapbox token": (("sk.eyJ",), r"\b(sk\.eyJ[A-Za-z0-9_-]{20,200}\.[A-Za-z0-9_-]{16,40})"),
     "a key of two-factor codes": (("otpauth://",), r"otpauth://[^\s]{1,200}?[?&]secret=([A-Za-z2-7]{16,64})"),
@@ -309,6 +309,7 @@ CODE = re.compile(r"[A-Za-z_$][\w.$:]*[(\[].*|[a-z_]+(?:\.[a-zA-Z_]++)+|\w+\(\)"
 MOMENT = re.compile(r"v?\d+(?:[.:-]\d++)++(?:[-.+T]?[\w.:+-]*)?|\d+[-+]?[A-Za-z%]+(?:/[a-z]+)?|[\d.,:/%+-]+")
 HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 PARTS = re.compile(r"[^A-Za-z0-9À-ÿ]+")
+SIGNS = frozenset("!@#$%^&*~")
 STRONG_SIGNS = re.compile(r"\w[!@#$%^&*?+=~]+\w|[!@#$%^&*+~]{2}")
 
 
@@ -350,6 +351,10 @@ def _could_be_token(value: str, *, sure: bool) -> bool:
     """Long enough, with a part that reads like no word."""
     parts = [part for part in PARTS.split(value) if part]
     random = sum(len(part) for part in parts if _is_random(part))
+    unread = [part for part in parts if len(part) >= 4 and not READ.fullmatch(part)]
+    grouped = len(unread) > 1 and len(parts) > 2 and len(set(map(len, parts))) == 1
+    if grouped or (sure and len(set(value) & SIGNS) > 1 and any(map(str.isdigit, value))):
+        random = len(value)  # NqVw-YS81-VP7H-b1DX, d8#k2@qq!x91zz
     if len(value) < (8 if sure else 12) or not random:
         return False
     return sure or random >= 8 or len(value) >= 20

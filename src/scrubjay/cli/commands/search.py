@@ -95,7 +95,8 @@ def search(
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            doubts = find_doubts([hit.memory for hit in found], engine, session)
+            worth = [hit.memory.id for hit in found if hit.verdict is not Verdict.NONE]
+            doubts = find_doubts([hit.memory for hit in found], engine, session, worth=worth)
             rows = [
                 (*row(hit, asked.joined, doubts.get(hit.memory.id)), *space_cell(engine, hit.memory)) for hit in found
             ]
