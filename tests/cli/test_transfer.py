@@ -218,6 +218,19 @@ def list_all(call, *where):
     return {memory["id"]: (memory["content"], memory["tags"], memory["created_at"]) for memory in memories}
 
 
+def test_an_import_says_what_was_forgotten_and_stays_so(call, stored, tmp_path):
+    name = stored("User likes tea")
+    file = str(tmp_path / "all.jsonl")
+    call("export", file)
+    call("forget", name)
+
+    done = call("import", file)
+
+    assert "1 was already there" in done.out
+    assert "Of these, 1 was forgotten and stays so: `scrubjay list --deleted`, `scrubjay undo ID`." in done.err
+    assert call("import", file, "--json").json["forgotten"] == 1
+
+
 def test_importing_twice_changes_nothing(call, stored, tmp_path):
     stored("User likes tea")
     file = str(tmp_path / "all.jsonl")

@@ -222,7 +222,14 @@ def test_what_is_exported_comes_in_again(site, jay):
     assert [line["type"] for line in lines] == ["scrubjay", "memory", "memory"]
     jay.known_spaces.create("copy")
     again = site.client.post("/api/v1/import?space=copy", json={"lines": lines}).json()
-    assert again == {"stored": 0, "already_here": 2, "links": 0, "links_left_out": 0, "without_vectors": 0}
+    assert again == {
+        "stored": 0,
+        "already_here": 2,
+        "forgotten": 0,
+        "links": 0,
+        "links_left_out": 0,
+        "without_vectors": 0,
+    }
     fresh = [{**line, "id": f"{line['id'][:-1]}_"} if "id" in line else line for line in lines]
     assert site.client.post("/api/v1/import?space=copy", json={"lines": fresh}).json()["stored"] == 2
 

@@ -47,6 +47,7 @@ LEFT_OUT = ("seq", "hlc", "origin")  # of the store it lay in
 class Imported:
     stored: int = 0
     already_here: int = 0
+    forgotten: int = 0  # of those here: they stay so
     links: int = 0
     links_left_out: int = 0  # between memories of which one is not here, or not the importer's to see and change
     without_vectors: int = 0  # of those stored: they wait for the model
@@ -173,6 +174,7 @@ def import_lines(
         result = Imported(
             stored=result.stored + len(fresh),
             already_here=result.already_here + batch.memories - len(fresh),
+            forgotten=result.forgotten + batch.forgotten,
             links=result.links + written,
             links_left_out=result.links_left_out + len(links) - written,
             without_vectors=result.without_vectors + sum(not text.vectors for _, text in fresh.values()),
@@ -256,6 +258,7 @@ class ImportBatch:
     last_line: int
     ids: Set[str]  # that lines have; no memory has one of those that are made here
     untimed: Set[str]  # ids of the memories whose line has no time
+    forgotten: int  # lines whose memory is here and the caller forgot
 
 
 def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Sequence[Memory], ImportBatch]]:
@@ -263,8 +266,17 @@ def _batches(engine: Engine, lines: Iterable[Mapping[str, Any]]) -> Iterator[tup
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, size)):
         memories, links, ids, untimed = _read(engine, batch)
-        read = ImportBatch(memories=len(memories), links=links, last_line=batch[-1][0], ids=ids, untimed=untimed)
-        here = engine.transfer.known_ids([memory.id for memory in memories if memory.id in ids])
+        named = [memory.id for memory in memories if memory.id in ids]
+        seen = engine.records.get(named, access.audience_anywhere(engine.caller)) if named else ()
+        read = ImportBatch(
+            memories=len(memories),
+            links=links,
+            last_line=batch[-1][0],
+            ids=ids,
+            untimed=untimed,
+            forgotten=sum(one.state is State.DELETED for one in seen),
+        )
+        here = engine.transfer.known_ids(named)
         here |= _find_repeated(engine, engine.records, memories, ids, untimed)  # before they are embedded
         yield [memory for memory in memories if memory.id not in here], read
 

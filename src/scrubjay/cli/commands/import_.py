@@ -109,6 +109,9 @@ def import_(session: CommandSession, file: str, from_line: int, embed: str) -> N
         print_json(as_json(result, elsewhere) | ({"lines_in_file": reader.number} if beyond else {}))
         return
     click.echo(describe_import(result, elsewhere))
+    if result.forgotten:
+        stay = "was forgotten and stays" if result.forgotten == 1 else "were forgotten and stay"
+        note(f"Of these, {result.forgotten:,} {stay} so: `scrubjay list --deleted`, `scrubjay undo ID`.", session)
     if beyond:
         note(f"The file has only {count_of(reader.number, 'line', 'lines')}.", session)
     if result.stored and not now:
@@ -126,6 +129,7 @@ def as_json(result: Imported, elsewhere: Sequence[str]) -> dict[str, Any]:
     return {
         "stored": result.stored,
         "already_here": result.already_here,
+        **({"forgotten": result.forgotten} if result.forgotten else {}),
         **({"in_other_spaces": elsewhere} if elsewhere else {}),
         "links": result.links,
         "links_left_out": result.links_left_out,

@@ -99,7 +99,7 @@ def export(engine: Engine) -> Any:
 @writes("POST /import", "Import", Imported)
 def import_(engine: Engine, lines: Annotated[Any, LINES]) -> Any:
     """Import lines of an export or a list, at most a thousand per call. What is already here, by id or by text and
-    time, is left unchanged and counted in `already_here`."""
+    time, is left unchanged and counted in `already_here`, and if it was forgotten, in `forgotten`, too."""
     return engine.transfer.import_from(lines)
 
 
