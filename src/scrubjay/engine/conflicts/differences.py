@@ -112,11 +112,10 @@ def differences(old: Text, new: Text, rarity: Rarity) -> dict[str, float]:
     named = float(shared)
     kept = not (old.subject_names.isdisjoint(new.tokens) and old.subject_names.isdisjoint(new.numbers))
     begins = not (new.subject_names.isdisjoint(old.tokens) and new.subject_names.isdisjoint(old.numbers))
-    other_numbers = bool(old.numbers) and bool(new.numbers) and old.numbers.isdisjoint(new.numbers)
     denial = float(old.denied != new.denied)
     covered = share(in_kept, in_subject, old.subject)
     beginning = same_beginning(old, new)
-    return {
+    return number_differences(old, new, context) | {
         "named": named,
         "only_others": float(not shared and not old.names <= new.tokens and not new.names <= old.tokens),
         "other_subject": float(bool(old.subject_names) and bool(new.subject_names) and not kept and not begins),
@@ -127,12 +126,6 @@ def differences(old: Text, new: Text, rarity: Rarity) -> dict[str, float]:
         "shared": share(in_common, in_old + weight(new.words) - in_common, old.words or new.words),
         "shared_old": share(in_common, in_old, old.words),
         "shared_none": float(not common),
-        "numbers_other": float(other_numbers),
-        "numbers_other_there": context * other_numbers,
-        "numbers_partly": float(not old.numbers.isdisjoint(new.numbers) and not new.numbers <= old.numbers),
-        "numbers_same": float(bool(old.numbers) and old.numbers == new.numbers),
-        "numbers_gone": float(bool(old.numbers) and not new.numbers),
-        "days_other": float(bool(old.days) and bool(new.days) and old.days.isdisjoint(new.days)),
         "denial": denial,
         "denial_there": context * denial,
         "denial_of_all": float(denies(old, new)),
@@ -161,6 +154,19 @@ def differences(old: Text, new: Text, rarity: Rarity) -> dict[str, float]:
         "other_one": float(other_one(old, new)),
         "same_beginning": share_of_both(old, new, beginning) if beginning else 0.0,
         "only_the_end": float(beginning >= 4 and share_of_both(old, new, beginning) >= 0.5),
+    }
+
+
+def number_differences(old: Text, new: Text, context: float) -> dict[str, float]:
+    """How two texts differ in their numbers and days; `context` says how much else they have in common."""
+    other_numbers = bool(old.numbers) and bool(new.numbers) and old.numbers.isdisjoint(new.numbers)
+    return {
+        "numbers_other": float(other_numbers),
+        "numbers_other_there": context * other_numbers,
+        "numbers_partly": float(not old.numbers.isdisjoint(new.numbers) and not new.numbers <= old.numbers),
+        "numbers_same": float(bool(old.numbers) and old.numbers == new.numbers),
+        "numbers_gone": float(bool(old.numbers) and not new.numbers),
+        "days_other": float(bool(old.days) and bool(new.days) and old.days.isdisjoint(new.days)),
     }
 
 
@@ -212,6 +218,17 @@ def restates(old: Text, new: Text, cosine: float) -> bool:
     return named and same_figures(old, new) and not same_beginning(old, new)
 
 
+def denies_something_else(old: str, new: str, seen: Mapping[str, float]) -> bool:
+    """Whether both texts deny something ("does not eat pork", "does not eat beef"), or one denies of another thing what
+    the other text says. Not where the newer one corrects: "wrong: it is on the 13th, not the 3rd"."""
+    if denies_or_ends(old) and denies_or_ends(new) and not seen["numbers_other"]:
+        return True
+    one, other = read(old), read(new)
+    if one.denied == other.denied or not CORRECTED.isdisjoint(other.tokens):
+        return False
+    return denies_another_thing(*((new, old) if other.denied else (old, new)))
+
+
 # What texts say themselves of a change. That they are the nearest, and of a kind that has one value at a time, is none.
 EVIDENCE = ("now", "since", "corrects", "denial", "numbers_other", "numbers_partly", "days_other", "not_yet_there")
 
@@ -220,10 +237,7 @@ def is_unsupported(old: str, new: str, seen: Mapping[str, float]) -> bool:
     """Whether the texts themselves do not bear out that the newer one outdates the older, however likely it seems: that
     is left to a reader."""
     one, other = read(old), read(new)
-    apart = one.denied != other.denied and denies_another_thing(*((new, old) if other.denied else (old, new)))
-    apart = apart and CORRECTED.isdisjoint(other.tokens)  # "wrong: it is on the 13th, not the 3rd"
-    both_denied = denies_or_ends(old) and denies_or_ends(new)  # "does not eat pork", "does not eat beef"
-    if apart or (both_denied and not seen["numbers_other"]):
+    if denies_something_else(old, new, seen):
         return True
     if not other.corrects and (is_past_event(old) or (is_passing_event(new) and not one.not_yet)):
         return True
