@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 MAX_KEY = 200
 MOST_NOTICES = 3  # pairs that one reply tells of
 QUOTED = 80  # characters of each of their memories
+SINGLE_QUOTES = str.maketrans('"`', "''")
 
 # Of the call being answered.
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
@@ -389,8 +390,9 @@ def noticing(reply: Reply, room: tuple[str, ...] | None, sentences: Sequence[str
 
 
 def quote_memory(memory: Memory) -> str:
-    """A memory's id and how its text begins, on one line; nothing of a text that is flagged."""
-    beginning = on_one_line(memory.shown_text)[:QUOTED]
+    """A memory's id and how its text begins, on one line and without quotes that would end the quotation; nothing of a
+    text that is flagged."""
+    beginning = on_one_line(memory.shown_text).translate(SINGLE_QUOTES)[:QUOTED]
     return memory.id if memory.flags else f'{memory.id} ("{beginning}")'
 
 
