@@ -269,6 +269,25 @@ def test_the_map_of_the_code_names_every_module_in_its_room():
     assert {room: set(modules.split(", ")) for room, modules in rows} == there
 
 
+def test_the_table_of_changes_names_what_is_in_the_files_that_it_names():
+    """Each row: its files and folders exist, and what it names besides is written in one of them."""
+    drawn = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    table = drawn.partition("\n## Where common changes go\n")[2].partition("\n## ")[0]
+    missing = []
+    for row in re.findall(r"^\| (?!change|---)(.+) \|$", table, re.MULTILINE):
+        quoted = re.findall(r"`([\w/.…]+)`", row)
+        tops = (ROOT / "src/scrubjay", ROOT)
+        paths = {name: [top / name for top in tops if (top / name).exists()] for name in quoted}
+        files = [found[0] for found in paths.values() if found]
+        files += [file for folder in files if folder.is_dir() for file in folder.rglob("*.py")]
+        text = "\n".join(file.read_text("utf-8") for file in files if file.is_file())
+        names = [name for name, found in paths.items() if not found]
+        missing += [name for name in names if not re.search(rf"\b{name.rstrip('…')}", text)]
+
+    assert missing == []
+    assert table.count("\n| ") > 10
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_tool_is_on_its_dialects_page(dialect):
     page = (ROOT / "docs" / "reference" / f"{dialect}.md").read_text("utf-8")

@@ -53,6 +53,17 @@ def test_they_are_changed_cleared_and_brought_back(call):
     assert call("show", id, "--json").json["memory"]["also"] == ["where is the sailing boat?", "berth"]
 
 
+def test_memories_with_and_without_phrases_are_listed_found_and_forgotten(call):
+    boat, chess = store_boat(call), call("store", "Ada teaches chess on Mondays").out.strip()
+
+    assert [one["id"] for one in call("list", "--phrased", "--json").json] == [boat]
+    assert [one["id"] for one in call("list", "--unphrased", "--json").json] == [chess]
+    assert [hit["memory"]["id"] for hit in call("search", "--words", "chess", "--unphrased", "--json").json] == [chess]
+    assert call("search", "--words", "chess", "--phrased", "--json").json == []
+    call("forget", "--unphrased", "--yes")
+    assert [one["id"] for one in call("list", "--json").json] == [boat]
+
+
 def test_doctor_says_how_many_have_phrases(call):
     store_boat(call)
     call("store", "Ada teaches chess on Mondays")

@@ -40,6 +40,7 @@ OPTIONS = (
     click.option("--client", metavar="NAME", help="Only what this program stored."),
     click.option("--caller", metavar="NAME", help="Only what was stored with this user's credential."),
     click.option("--flag", metavar="NAME", help="Only what is flagged: secret, instruction."),
+    click.option("--phrased/--unphrased", default=None, help="Only with other wordings (also), or only without any."),
 )
 
 

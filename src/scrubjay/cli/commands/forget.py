@@ -57,7 +57,7 @@ def forget(
     a single --undo restores them all.
     """
     session: CommandSession = ctx.obj
-    if any(filters.values()):
+    if any(value or value is False for value in filters.values()):
         if ids or hard or undo:
             raise click.UsageError("Give either ids or filters; --hard and --undo work with ids only.")
         return forget_many(ctx, filters, preview=preview, reason=reason, yes=yes)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from scrubjay.clients.files import FileEdit
     from scrubjay.clients.install import WantedParts
 
+NAMES = ", ".join(CLIENTS)
+
 
 @click.command(
     cls=Command,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     """,
 )
 @click.argument("clients", nargs=-1, metavar="[CLIENT]...", type=click.Choice(list(CLIENTS)))
-@click.option("--all", "every", is_flag=True, help="Every client that is found on this machine.")
+@click.option("--all", "every", is_flag=True, help=f"Every client that is found on this machine, of {NAMES}.")
 @click.option("--yes", is_flag=True, help="Ask nothing: every client, and hooks only with --hooks.")
 @click.option("--user/--project", "for_user", default=True, help="For all of your projects (default), or this one.")
 @click.option(
@@ -67,8 +69,7 @@ def install(  # noqa: PLR0917 - click passes options by name
 
     Without a name it lists the clients it finds and asks which. A file is changed only where it has to be, after a copy
     of it was made next to it. With --url, a server that wants a key gets it from the variable SCRUBJAY_KEY: the key
-    itself is written nowhere. Clients: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, windsurf,
-    opencode, cline.
+    itself is written nowhere.
     """
     session: CommandSession = ctx.obj
     scope = USER if for_user else PROJECT
@@ -106,7 +107,7 @@ def find_clients(names: tuple[str, ...], scope: str, *, all_of_them: bool, unask
         return wanted
     found = [client for client in CLIENTS.values() if client.is_on_this_machine() and scope in client.scopes]
     if not found:
-        raise click.UsageError(f"No client was found on this machine. Name one: {', '.join(CLIENTS)}.")
+        raise click.UsageError(f"No client was found on this machine. Name one: {NAMES}.")
     return found if all_of_them else choose_clients(found, unasked=unasked)
 
 
