@@ -31,18 +31,18 @@ from tests.stores.contract.suite import EVERYTHING
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
-BEFORE = "465e9b5"  # whose stores are brought up to date
+BEFORE = ("465e9b5", "857dda2f")  # whose stores are brought up to date
 PATIENCE = 60.0
 
 
-@pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of the version before."""
-    command = ["git", "archive", BEFORE, "src", "tests", "pyproject.toml"]
+@pytest.fixture(scope="module", params=BEFORE)
+def before(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources of a version before."""
+    command = ["git", "archive", request.param, "src", "tests", "pyproject.toml"]
     try:
         found = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip(f"needs the history of the repository, as far back as {BEFORE}")
+        pytest.skip(f"needs the history of the repository, as far back as {request.param}")
     folder = tmp_path_factory.mktemp("before")
     with tarfile.open(fileobj=BytesIO(found.stdout)) as archive:
         archive.extractall(folder, filter="data")
