@@ -298,7 +298,8 @@ def test_a_file_of_another_schema_is_left_alone_and_says_what_to_do(earlier_file
     with pytest.raises(StorageError, match=f"schema {version}") as raised:
         SqliteStore(earlier_file)
 
-    assert "scrubjay" in str(raised.value.hint)
+    # Only a server of 465e9b5 repairs what still earlier versions left in titles and paths.
+    assert ("scrubjay serve" if version < UPGRADED["sqlite"][0] else "scrubjay export") in str(raised.value.hint)
     assert earlier_file.read_bytes() == before
 
 

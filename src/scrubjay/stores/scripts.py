@@ -27,7 +27,7 @@ def script_for(backend: str, version: int) -> str:
     if version not in (0, *UPGRADED[backend]):
         raise StorageError(
             f"The store has schema {version}, which this scrubjay cannot bring up to date.",
-            hint="Open it once with the scrubjay of commit 465e9b5, then with this one."
+            hint="Let `scrubjay serve` of commit 465e9b5 run on it for some minutes, then open it with this one."
             if version < UPGRADED[backend][0]
             else "Run `scrubjay export` with the version that wrote it, then `scrubjay import` with this one.",
         )

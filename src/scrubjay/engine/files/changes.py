@@ -214,9 +214,7 @@ class SyncedFolder:
         waiting = {file.memory for file in files if file.waiting}
         without = self._find_without_file(changes, {file.memory for file in files if file.name or file.waiting})
         ways: tuple[Callable[[FileChange], File | None], ...] = (
-            lambda change: (
-                change.file if change.file is not None and change.document.id == change.file.memory else None
-            ),
+            lambda change: change.file if change.file and change.document.id == change.file.memory else None,
             lambda change: by_id.get(change.document.id or ""),
             lambda change: by_hash.get(change.bytes.hash),
             lambda change: change.file,
@@ -261,10 +259,6 @@ def _match(changes: Sequence[FileChange], ways: Sequence[Callable[[FileChange], 
                 owners[change.name] = file
                 taken.add(file.memory)
     return owners
-
-
-def _carries_own_id(change: FileChange) -> bool:
-    return change.file is not None and change.document.id == change.file.memory
 
 
 def _without_file(memory: Memory) -> File:

@@ -1,32 +1,27 @@
-"""What `doctor` asks: is the file whole, and does every memory have its words and vectors? Writes nothing."""
+"""What `doctor` asks, and writes nothing: is the file whole, and does every memory have its words and vectors? And what
+is rebuilt where it is not."""
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from scrubjay.stores.sqlite import file as sqlite_file
-from scrubjay.stores.sqlite import vec1
-from scrubjay.stores.sqlite.sql import COLUMNS, TABLES
-from scrubjay.stores.sqlite.words import count_all_passages
-from scrubjay.stores.tables.rows import FIELDS, memory_of
-
-if TYPE_CHECKING:
-    from scrubjay.stores.sqlite.transaction import SqliteTransaction
-
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Checkup
-from scrubjay.stores.sqlite.sql import snapshot
-from scrubjay.stores.tables.rows import content_hash
+from scrubjay.stores.sqlite import file as sqlite_file
+from scrubjay.stores.sqlite import vec1
+from scrubjay.stores.sqlite.sql import COLUMNS, TABLES, snapshot
+from scrubjay.stores.sqlite.words import count_all_passages
+from scrubjay.stores.tables.rows import FIELDS, content_hash, memory_of
+
+if TYPE_CHECKING:
+    from scrubjay.stores.sqlite.transaction import SqliteTransaction
 
 UNREADABLE_ERRORS = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 UNREADABLE = "The file cannot be read completely."
