@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -48,7 +49,7 @@ def pair(home: Path) -> Iterator[Pair]:
 
 def sent_until_answered(http: httpx.Client, servers: Pair, key: int, copy: int) -> dict:
     """As a client does: nobody there, or too busy, means once more, with the same key."""
-    deadline = time.monotonic() + PATIENCE
+    deadline, why = time.monotonic() + PATIENCE, Counter[str]()
     while time.monotonic() < deadline:
         try:
             reply = http.post(
@@ -56,14 +57,16 @@ def sent_until_answered(http: httpx.Client, servers: Pair, key: int, copy: int) 
                 json={"content": f"Fact number {key}"},
                 headers={"idempotency-key": f"key {key}"},
             )
-        except httpx.TransportError:
+        except httpx.TransportError as error:
+            why[repr(error)] += 1
             time.sleep(0.02)
             continue
         if reply.status_code != 503:
             assert reply.status_code == 200, reply.text
             return reply.json()
+        why[reply.text] += 1
         time.sleep(0.02)
-    raise AssertionError("never answered")
+    raise AssertionError(f"never answered: {why}")
 
 
 @short_and_long(("keys", "copies", "kills"), (3, 8, 1), (200, 50, 20))
