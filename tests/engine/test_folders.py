@@ -732,6 +732,19 @@ def test_a_file_moved_over_another_keeps_its_id_and_the_other_is_deleted_softly(
     assert sorted(one.name for one in folder.rglob("*.md")) == ["b.md", "c.md"]
 
 
+def test_what_another_file_was_moved_over_is_a_file_again_when_it_comes_back(jay, folder, three):
+    a, b = file(folder, "a"), file(folder, "b")
+    lost = jay.paths.get(STORE, "a").id
+    b.replace(a)
+    look(jay)
+    text = jay.recover(lost).content
+
+    back = jay.paths.get(STORE, jay.get(lost).path)
+    assert document(folder, back.path).content == text
+    jay.update(lost, content="Said later")
+    assert document(folder, back.path).content == "Said later"
+
+
 def test_a_file_copied_over_another_is_an_edit(jay, folder, three):
     shutil.copy(file(folder, "a"), file(folder, "b"))
     look(jay)

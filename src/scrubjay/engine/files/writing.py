@@ -125,7 +125,9 @@ class FolderWriter:
         if edit is None and file.name:
             self._folder.remove(file.name)
         with self._records.writing() as tx:
-            if edit is not None or file.state is State.PURGED or file.hash is None:
+            if edit is None and file.state is State.DELETED and file.hash is None:  # another file was moved over it
+                tx.files.withdraw(file.memory, version=file.version)
+            elif edit is not None or file.state is State.PURGED or file.hash is None:
                 tx.files.drop([file.memory])
             else:
                 tx.files.in_sync(file.memory, name=file.name, hash=file.hash, stamp="", version=file.version)
