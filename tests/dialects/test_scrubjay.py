@@ -353,6 +353,21 @@ def test_filters_narrow_what_is_recalled(jay, clock):
     assert "without filters" in ok(jay, "recall", question="tea", tags=["nowhere"]).text
 
 
+def test_of_a_long_memory_the_part_that_answers_is_recalled(jay):
+    steps = [f"Step {number}: check gauge {number} in the boiler room." for number in range(400)]
+    remembered(jay, "\n".join([*steps[:300], "The escape hatch opens with the word marmalade.", *steps[300:]]))
+
+    for budget in (250, 1_000):
+        reply = ok(jay, "recall", question="How does the escape hatch open?", also=["hatch word"], budget=budget)
+
+        assert "   … The escape hatch opens with the word marmalade." in reply.text
+        assert reply.body["memories"][0]["cut"] is True
+        assert tokens_in(reply.text) <= budget
+    assert "   Step 0: check" in ok(jay, "recall", question="step 0, boiler", budget=400).text
+    assert "cut: ask with a larger budget, or a question" in ok(
+        jay, "recall", question=reply.body["memories"][0]["id"]).text  # fmt: skip
+
+
 @pytest.mark.parametrize("budget", [250, 400, 2_000])
 def test_what_is_recalled_and_listed_keeps_to_its_budget(jay, budget):
     for number in range(30):

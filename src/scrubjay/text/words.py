@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import pairwise, repeat
 from math import log
 
 from scrubjay.text.letters import normalise
+from scrubjay.text.tokens import root
 from scrubjay.values.memory import Memory
 
 CALENDAR = frozenset(
@@ -127,6 +130,25 @@ def query_words(text: str) -> list[str]:
     Stop words are left out unless there is nothing else.
     """
     return list(_query_words_of(text))
+
+
+WHOLE_WORD = re.compile(r"\w+")
+
+
+def place_of(words: Iterable[str], text: str) -> int:
+    """Where the sentence of a text begins that has most of these words, rare ones before frequent ones; at the
+    beginning, if none has any. Scripts without spaces have a word within a longer run."""
+    wanted = {root(word.lower()) for word in words}
+    runs = [re.escape(one) for one in wanted if not one.isascii()]
+    found = [(said.start(), root(said[0].lower())) for said in WHOLE_WORD.finditer(text)]
+    found += [(run.start(), run[0].lower()) for run in re.finditer("|".join(runs) or "(?!)", text, re.IGNORECASE)]
+    starts = [0, *(end.end() for end in SENTENCE.finditer(text))]
+    held: dict[int, set[str]] = {0: set()}
+    for place, one in found:
+        if one in wanted:
+            held.setdefault(starts[bisect(starts, place) - 1], set()).add(one)
+    often = Counter(one for has in held.values() for one in has)
+    return max(sorted(held), key=lambda start: sum(1 / often[one] for one in held[start]))
 
 
 @lru_cache(16)  # a search asks for those of its question several times

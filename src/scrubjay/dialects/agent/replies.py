@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.dialects.base import Body, Reply, is_elsewhere, present, served_name, tell_memory
 from scrubjay.engine.conversations.contexts import tokens_in
 from scrubjay.engine.conversations.fence import LABEL, indent_text, on_one_line
+from scrubjay.text.words import place_of
 from scrubjay.values.memory import Forgotten, Kind, Memory, Relation, Status, Stored, Undone
 from scrubjay.values.search import Hits, Verdict
 from scrubjay.values.times import ago
@@ -138,6 +139,7 @@ class Listing:
         share: int | None = None,  # most tokens of one memory
         doubts: Mapping[str, str] | None = None,  # by the id of a memory, the newer one that may outdate it
         marks: Sequence[str] = (),  # what each line begins with
+        words: Sequence[str] = (),  # of the question: of a long text the part that has them is given
     ) -> None:
         self.budget = budget
         share = share or max(WORTHWHILE, budget // SHARE)
@@ -150,7 +152,7 @@ class Listing:
             most = min(room, share) - tokens_in(head) - 1
             if most <= 0 or (self.texts and room < WORTHWHILE):
                 break
-            text = fit_text(memory.shown_text, most)
+            text = fit_text(memory.shown_text, most, words)
             self.lines.append(head + indent_text(text))
             self.texts.append(text)
             tell_memory(memory)
@@ -171,10 +173,20 @@ class Listing:
         return f" {count} {memories}, about {tokens:,} of {self.budget:,} tokens. {LABEL}"
 
 
-def fit_text(text: str, tokens: int) -> str:
-    """As much of a text as there is room for, set in as it will be."""
+def fit_text(text: str, tokens: int, words: Sequence[str] = ()) -> str:
+    """As much of a text as there is room for, set in as it will be: from its beginning, or from the sentence that the
+    words of a question are in."""
     if tokens_in(indent_text(text)) <= tokens:
         return text
+    cut = cut_text(text, tokens)
+    if not words or (place := place_of(words, text)) + OPENING <= len(cut):
+        return cut
+    part = f"… {text[place:]}"
+    return part if tokens_in(indent_text(part)) <= tokens else cut_text(part, tokens)
+
+
+def cut_text(text: str, tokens: int) -> str:
+    """The beginning of a text, as long as there is room for, set in as it will be."""
     most = tokens * 4
     while tokens_in(indent_text(cut := clip_text(text, most))) > tokens and most > 0:
         most = most * 9 // 10 - 1
@@ -186,6 +198,7 @@ def recall_reply(
     budget: int,
     now: datetime,
     *,
+    words: Sequence[str],
     filtered: bool,
     reworded: bool,
     limit: int,
@@ -202,6 +215,7 @@ def recall_reply(
         share=None if answered else NEAREST_SHARE,
         doubts=doubts,
         marks=[str(hit.verdict) if answered else "not an answer" for hit in given],
+        words=words,
     )
     told = [
         body_of(hit.memory, now, text, doubts, score=round(hit.score, 2), verdict=hit.verdict)
@@ -243,7 +257,11 @@ def one(memory: Memory, budget: int, now: datetime, doubts: Mapping[str, str]) -
     """A memory that was asked for by its id."""
     listing = Listing([memory], budget, now, share=budget, doubts=doubts)
     told = [body_of(memory, now, text, doubts) for text in listing.texts]
-    cut = " Its text is cut: ask with a larger budget." if told and told[0].get("cut") else ""
+    cut = (
+        " Its text is cut: ask with a larger budget, or a question about the part."
+        if told and told[0].get("cut")
+        else ""
+    )
     body = {"verdict": "strong", "memories": told}
     return listing.reply(f"The memory with this id.{cut}", body, more="ask again with a larger budget.")
 

@@ -39,6 +39,7 @@ from scrubjay.dialects.schemas import Tools, frame
 from scrubjay.engine.brief import BUDGET, LEAST, MOST
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Conflict, Error, InvalidInput, NotFound
+from scrubjay.text.words import query_words
 from scrubjay.values.memory import AT_HAND, MAX_CONTENT, Category, Kind, Memory, NewMemory, Relation, Status
 from scrubjay.values.search import Filter, Query
 from scrubjay.values.times import parse_time
@@ -313,6 +314,7 @@ def recall(engine: Engine, args: Body) -> Reply:
         hits,
         budget,
         engine.now(),
+        words=query_words(" ".join([question, *phrases_in(args)])),
         filtered=len(args.keys() - {"question", "also", "budget", "limit", "all"}) > 0,
         reworded=bool(args.get("also")),
         limit=int(args.get("limit", MOST_HITS)),
