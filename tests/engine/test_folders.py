@@ -1698,6 +1698,29 @@ def test_a_store_has_one_folder(jay, tmp_path):
         jay.folders.create("notes", path=tmp_path / "three")
 
 
+def test_of_a_memory_that_is_erased_in_time_no_file_name_is_kept(jay, filed, clock):
+    jay.forget(filed)
+    assert jay.records.files.of(filed).name == "project/harbour.md"
+
+    clock.move(days=31)
+    assert jay.parts.housekeeper.purge() == 1
+
+    assert jay.records.files.of(filed) is None
+
+
+def test_the_file_of_a_memory_that_is_erased_while_its_folder_is_away_is_removed_later(jay, folder, filed, clock):
+    folder.rename(folder.with_name("away"))
+    jay.forget(filed)
+    clock.move(days=31)
+    assert jay.parts.housekeeper.purge() == 1
+
+    folder.with_name("away").rename(folder)
+    jay.write_files()
+
+    assert not file(folder, "project/harbour").exists()
+    assert jay.records.files.of(filed) is None
+
+
 def test_an_expired_file_is_pruned_with_its_file(jay, folder, clock):
     jay.paths.add(STORE, "a/b", "Text", expires_at=clock() + timedelta(hours=1))
     clock.move(hours=2)

@@ -96,6 +96,7 @@ class Housekeeper(Worker):
         with self._store.writing() as tx:
             for memory in tx.get([id], access.EVERYTHING):
                 tx.purge(memory.id, at=self._engine.now(), final=False)
+                tx.files.forget_name(memory.id)
                 ledger.record(tx, memory, "purged", reason="its date had come")
 
 

@@ -31,3 +31,8 @@ DROP FUNCTION note_changes();
 DROP TABLE changed_memories;
 
 ALTER TABLE signatures DROP COLUMN bits;
+
+-- Of memories whose date had come, the names of their files were left.
+DELETE FROM files
+WHERE memory IN (SELECT id FROM memories WHERE state = 4)
+AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.space = files.space AND outbox.memory = files.memory);

@@ -36,3 +36,8 @@ FROM former_activity
 WHERE hours = 1 AND (reads > 0 OR consolidations > 0);
 
 DROP TABLE former_activity;
+
+-- Of memories whose date had come, the names of their files were left.
+DELETE FROM files
+WHERE memory IN (SELECT id FROM memories WHERE state = 4)
+AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.space = files.space AND outbox.memory = files.memory);

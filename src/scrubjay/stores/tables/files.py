@@ -252,6 +252,20 @@ class FileChanges(Files):
         for table in ("files", "outbox"):
             self._sql.run(f"DELETE FROM {table} WHERE {self._sql.among('memory', 'ids')}", ids=List(ids))
 
+    def forget_name(self, id: str) -> None:
+        """Keep nothing of the file that an erased memory had; one that is still to be removed goes on waiting."""
+        self._sql.run(
+            # files_by_memory; the primary key of outbox
+            """
+            DELETE FROM files
+            WHERE memory = :memory
+            AND NOT EXISTS (
+                SELECT 1 FROM outbox WHERE outbox.space = files.space AND outbox.memory = files.memory
+            )
+            """,
+            memory=id,
+        )
+
     def mirror(self, space: str, *, on: bool) -> None:
         """Keep every memory of a space as a file from now on (those there already wait), or only those that are."""
         if not self._sql.run("UPDATE spaces SET mirrored = :on WHERE name = :space", on=on, space=space):
