@@ -86,7 +86,7 @@ FILTERS = (
 
 def indexed(path: Path, few: int) -> SqliteStore:
     """A store whose vectors are in a table of vec1 from the first one on."""
-    store = SqliteStore(path, index=VectorIndex(few=few), index_from=2**40)
+    store = SqliteStore(path, index=VectorIndex(few_at_most=few), index_from=2**40)
     dimension = HashingEmbedder().dimension
     directions = np.random.default_rng(1).standard_normal((1_000, dimension)).astype(np.float32)
     model = vec1.train([to_floats(one / np.linalg.norm(one)) for one in directions], Plan(dimension, 1, 1_000))

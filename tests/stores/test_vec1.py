@@ -83,8 +83,8 @@ def indexed(path: Path) -> SqliteStore:
     """A store whose every search by meaning goes through a vec1 table, however few memories there are."""
     path.touch(mode=0o600)
     path.write_bytes(empty_indexed())
-    store = SqliteStore(path, index=VectorIndex(few=0), index_from=2**40)
-    store._indexes[FURTHER] = VectorIndex(FURTHER, few=0)
+    store = SqliteStore(path, index=VectorIndex(few_at_most=0), index_from=2**40)
+    store._indexes[FURTHER] = VectorIndex(FURTHER, few_at_most=0)
     return store
 
 
@@ -148,7 +148,7 @@ class TestVec1Store(StoreContract):
 
         def again() -> SqliteStore:
             opened[-1].close()
-            opened.append(SqliteStore(path, index=VectorIndex(few=0)))
+            opened.append(SqliteStore(path, index=VectorIndex(few_at_most=0)))
             return opened[-1]
 
         yield again
@@ -288,7 +288,7 @@ def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
     scope = np.array([n for n in range(MEMORIES) if admitted(kind, n)])
     assert len(scope) > 10
     found = 0
-    with closing(SqliteStore(path, index=VectorIndex(few=few))) as store:
+    with closing(SqliteStore(path, index=VectorIndex(few_at_most=few))) as store:
         for query in by_topic(QUERIES, seed=2):
             best = scope[np.argsort(-np.vecdot(vectors[scope], query))[:10]]
             near = store.nearest(query, filter, audience, now=NOW, limit=10)
@@ -305,7 +305,7 @@ def test_of_the_ten_nearest_at_least_98_in_a_hundred_are_found(many, kind, few):
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     sqlite_store(tmp_path / "memories.db").close()
-    with closing(SqliteStore(tmp_path / "memories.db", index=VectorIndex(few=0), index_from=1_000)) as store:
+    with closing(SqliteStore(tmp_path / "memories.db", index=VectorIndex(few_at_most=0), index_from=1_000)) as store:
         yield store
 
 
@@ -641,7 +641,7 @@ from scrubjay.values.search import Filter
 from tests.stores.contract.suite import EVERYTHING, NOW, put, some, unit
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.stores.sqlite.vectors import VectorIndex
-with closing(SqliteStore(Path(sys.argv[1]), index=VectorIndex(few=0), index_from=1_000)) as store:
+with closing(SqliteStore(Path(sys.argv[1]), index=VectorIndex(few_at_most=0), index_from=1_000)) as store:
     def found():
         return [match.memory for match in store.nearest(unit(7), Filter(), EVERYTHING, now=NOW, limit=3)]
     found()
@@ -660,7 +660,7 @@ with closing(SqliteStore(Path(sys.argv[1]), index=VectorIndex(few=0), index_from
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A store with an index, closed, and the name of the index."""
     path = tmp_path_factory.mktemp("sound") / "memories.db"
-    with closing(SqliteStore(path, index=VectorIndex(few=0), index_from=1_000)) as store:
+    with closing(SqliteStore(path, index=VectorIndex(few_at_most=0), index_from=1_000)) as store:
         fill(store, 1_100)
         tend(store)
         [table] = known(store)
@@ -726,7 +726,7 @@ def test_where_the_extension_is_missing_answers_are_exact_and_writes_retire_the_
         first = put(store, some(), [at_cosine(0.5)])
     monkeypatch.setattr("apsw.sqlite_extra.load", _not_here)
 
-    with closing(SqliteStore(path, index=VectorIndex(few=0), index_from=0)) as store:
+    with closing(SqliteStore(path, index=VectorIndex(few_at_most=0), index_from=0)) as store:
         assert nearest(store) == [first.id]
         second = put(store, some(), [at_cosine(0.9)])
         assert nearest(store) == [second.id, first.id]

@@ -15,11 +15,11 @@ from scrubjay.stores.tables.sql import (
     SUPERSEDED,
     Condition,
     View,
+    audience_condition,
     by_columns,
     by_rows,
     join_conditions,
-    seen_through,
-    talks,
+    visible_conversations,
 )
 from scrubjay.values.callers import Audience, Sight
 from scrubjay.values.frozen import dataclass
@@ -81,9 +81,10 @@ def restrict(filter: Filter, audience: Audience, *, now: datetime, purged: bool 
     states = tuple(sorted(int(state) for state in filter.states if purged or state is not State.PURGED))
     if not views or not states:
         return None
-    states, without = _told_apart(states, audience)
+    states, without = _split_superseded(states, audience)
     tags = None if filter.tags is None else tuple(sorted(filter.tags))
-    belonging = () if filter.belongs_to is None else (_belonging(filter.belongs_to, talks(audience, "%s")),)
+    visible = visible_conversations(audience, "%s")
+    belonging = () if filter.belongs_to is None else (_conversation_condition(filter.belongs_to, visible),)
     return Restriction(
         views=views,
         sees_all=audience.sees_all,
@@ -93,9 +94,9 @@ def restrict(filter: Filter, audience: Audience, *, now: datetime, purged: bool 
     )
 
 
-def looked_at(table: str, where: str) -> tuple[str, str]:
-    """Where to look for rows of a table that carries CARRIED, under a condition on `memories`; and what the table is
-    called there. The memories themselves are joined only if the condition asks for more."""
+def source_of(table: str, where: str) -> tuple[str, str]:
+    """Make the FROM clause for rows of a table that carries CARRIED, under a condition on `memories`, and say what the
+    table is called there. The memories themselves are joined only if the condition asks for more."""
     if {*re.findall(r"\bmemories\.(\w+)", where)} <= {*CARRIED, "space", "seq"}:
         return f"(SELECT *, memory AS seq FROM {table}) AS memories", "memories"  # noqa: S608 -- constants
     return f"memories JOIN {table} ON {table}.space = memories.space AND {table}.memory = memories.seq", table
@@ -112,14 +113,15 @@ def views_of(audience: Audience) -> tuple[View, ...]:
 
 
 def superseded_for(audience: Audience) -> Condition:
-    """The ids of memories that something supersedes for this audience, though not for everyone; hardly ever any."""
+    """Make the array of ids of memories that something supersedes for this audience, though not for everyone."""
     visible, values = visible_rows(views_of(audience.reaching), "others")
     # asides_by_other, memories_by_id; as an array it is looked up once
     return (f"ARRAY({SUPERSEDED.format(visible)})", values)
 
 
-def _told_apart(states: tuple[int, ...], audience: Audience) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
-    """States as rows have them, and a condition, since some active memories are superseded for this audience."""
+def _split_superseded(states: tuple[int, ...], audience: Audience) -> tuple[tuple[int, ...], tuple[Condition, ...]]:
+    """Turn the states that a filter asks for into those that rows hold, and a condition: some active memories are
+    superseded for this audience."""
     active, outdated = State.ACTIVE in states, State.SUPERSEDED in states
     if active == outdated:
         return states, ()
@@ -134,8 +136,8 @@ def audience_of(level: AccessLevel, user: str) -> str:
     return PRIVATE + user if level is AccessLevel.PRIVATE else {AccessLevel.PUBLIC: PUBLIC}.get(level, SHARED)
 
 
-def namesakes(memory: Memory) -> list[str]:
-    """The audiences that a path is unique in, for this memory."""
+def audiences_of_path(memory: Memory) -> list[str]:
+    """List the audiences in which a path of this memory must be unique."""
     audience = audience_of(memory.access_level, memory.context.user_id)
     return [PUBLIC, SHARED] if audience in (PUBLIC, SHARED) else [audience]
 
@@ -146,11 +148,12 @@ def spaces_of(views: Collection[View]) -> list[str] | None:
 
 
 def visible_rows(views: Collection[View], table: str = "memories") -> Condition:
-    return seen_through(views, among, table)
+    return audience_condition(views, among, table)
 
 
 def among(column: str, values: Iterable[Any]) -> Condition:
-    """One text for several values, however many, so that it is prepared once; with one an index keeps its order."""
+    """Make the condition that a column has one of these values: one text for however many, so that it is prepared once.
+    With a single value an index keeps its order."""
     several = list(values)
     if len(several) == 1:
         return f"{column} = %s", several
@@ -158,7 +161,7 @@ def among(column: str, values: Iterable[Any]) -> Condition:
 
 
 def holds(column: str, value: str) -> Condition:
-    """Whether a column of JSON strings holds this one.
+    """Make the condition that a column of JSON strings holds this one.
 
     In JSON an element begins behind a bracket or a comma, and a quote inside one is never bare: so its text can be
     looked for as it stands. (`jsonb` cannot keep every string that a client may send.)
@@ -182,8 +185,8 @@ def _conditions(filter: Filter, now: datetime) -> Iterator[Condition]:
     yield from by_rows(filter, "%s", among)
 
 
-def _belonging(conversation: str, visible: Condition) -> Condition:
-    """Stored in a conversation, or injected into it.
+def _conversation_condition(conversation: str, visible: Condition) -> Condition:
+    """Make the condition that a memory was stored in a conversation, or injected into it.
 
     What others than its user store under the id of a private conversation is not in it. For those who may not know of
     it, there is only the id.

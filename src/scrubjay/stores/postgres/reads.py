@@ -18,7 +18,7 @@ from scrubjay.stores.postgres.sql import OWN, columns_for
 from scrubjay.stores.postgres.values import Texts, fetch_rows
 from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.tables.rows import SKETCHED, Row, sketch_of
-from scrubjay.stores.tables.sql import Condition, behind, join_conditions
+from scrubjay.stores.tables.sql import Condition, conditions_after, join_conditions
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import AT_HAND, Kind, Memory, Sketch, State
@@ -109,10 +109,10 @@ class PostgresReads(Reads):
             """
             uncounted = [[*waiting], [one.count for one in waiting.values()], [one.at for one in waiting.values()]]
         where, values = join_conditions(
-            [restriction.condition(), *behind(after, value, "%s", descending=descending)], "AND"
+            [restriction.condition(), *conditions_after(after, value, "%s", descending=descending)], "AND"
         )
         direction = "DESC" if descending else "ASC"
-        columns, told = columns_for(audience)
+        columns, column_values = columns_for(audience)
         with self._reading() as con:
             rows = fetch_rows(
                 con,
@@ -124,7 +124,7 @@ class PostgresReads(Reads):
                 ORDER BY {value} {direction}, memories.seq {direction}
                 LIMIT %s OFFSET %s
                 """,
-                (*told, *uncounted, *values, limit, offset),
+                (*column_values, *uncounted, *values, limit, offset),
             )
             return self._memories(rows)
 
@@ -245,12 +245,12 @@ class PostgresReads(Reads):
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         if not ids:
             return []
-        (told, told_values), (where, values) = columns_for(audience, SKETCH), visible_rows(views_of(audience))
+        (columns, column_values), (where, values) = columns_for(audience, SKETCH), visible_rows(views_of(audience))
         with self._reading() as con:
             rows = con.execute(
                 # memories_by_id
-                f"SELECT {told} FROM memories WHERE id = ANY(%s) AND state < {int(State.PURGED)} AND {where}",
-                (*told_values, Texts(ids), *values),
+                f"SELECT {columns} FROM memories WHERE id = ANY(%s) AND state < {int(State.PURGED)} AND {where}",
+                (*column_values, Texts(ids), *values),
             )
             found = {sketch.id: sketch for sketch in map(sketch_of, rows)}
         return [found[name] for name in dict.fromkeys(ids) if name in found]
@@ -276,12 +276,12 @@ class PostgresReads(Reads):
         return [self.tally.memory_of(row) for row in rows]
 
     def _by_ids(self, con: Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
-        (columns_told, told), (where, values) = columns, visible
+        (selected, column_values), (where, values) = columns, visible
         rows = fetch_rows(
             con,
             # memories_by_id
-            f"SELECT {columns_told} FROM memories WHERE memories.id = ANY(%s) AND {where}",
-            (*told, Texts(ids), *values),
+            f"SELECT {selected} FROM memories WHERE memories.id = ANY(%s) AND {where}",
+            (*column_values, Texts(ids), *values),
         )
         return self._memories(rows)
 

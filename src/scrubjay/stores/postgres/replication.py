@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import Conflict, SpaceNotFound
-from scrubjay.stores.postgres.filters import namesakes
+from scrubjay.stores.postgres.filters import audiences_of_path
 from scrubjay.stores.postgres.sql import row_of
 from scrubjay.stores.postgres.stored import Known, await_file, find
 from scrubjay.stores.postgres.words import passages_of
@@ -69,7 +69,7 @@ def _columns(tx: PostgresTransaction, replica: Replica, fingerprint: bytes | Non
         FROM memories
         WHERE space = %s AND path = %s AND state IN (0, 1) AND id <> %s AND audience = ANY(%s)
         """,
-        (memory.space, memory.path, memory.id, namesakes(memory)),
+        (memory.space, memory.path, memory.id, audiences_of_path(memory)),
     ).fetchone()
     if taken and memory.state in AT_HAND:
         raise Conflict(f"The path {memory.path!r} is taken.", hint="Choose another path.", path=memory.path)

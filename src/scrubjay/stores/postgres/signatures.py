@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from scrubjay.stores.postgres.filters import CARRIED, Restriction, looked_at
+from scrubjay.stores.postgres.filters import CARRIED, Restriction, source_of
 from scrubjay.stores.postgres.values import fetch_rows, vector_bytes
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def likely(con: Connection, vector: Vector, restriction: Restriction, limit: int
     """The nearest of the likely ones, each time of more of them, until there are no more: the id and the distance
     of each memory's nearest part, nearest first."""
     where, values = restriction.condition(tagged_first=True)
-    tables, signatures = looked_at("signatures", where)
+    tables, signatures = source_of("signatures", where)
     most = max(AT_LEAST, TIMES * limit)
     levels = _levels_of(vector)
     asked = vector_bytes(vector)

@@ -15,7 +15,7 @@ from scrubjay.stores.postgres.connections import Connection
 from scrubjay.stores.postgres.filters import audience_of, views_of, visible_rows
 from scrubjay.stores.postgres.values import Texts, vector_of
 from scrubjay.stores.tables.rows import FIELDS, columns_of, memory_of
-from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, name_values
+from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_as_seen, name_values
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Memory
@@ -30,7 +30,7 @@ COLUMNS = ", ".join(OWN.values())
 
 def columns_for(audience: Audience, own: Mapping[str, str] = OWN) -> Condition:
     """The columns of a memory as this audience may see them, and the values of their parameters."""
-    return columns_told(own, visible_rows(views_of(audience.reaching), "others"))
+    return columns_as_seen(own, visible_rows(views_of(audience.reaching), "others"))
 
 
 def row_of(memory: Memory) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class PostgresSql(Sql):
     space = ":space"
     space_name = "{}"
     name = ":name"
-    hanging = Key(
+    memory_key = Key(
         ("space", "memory"),
         ("space", "seq"),
         (
@@ -57,7 +57,7 @@ class PostgresSql(Sql):
         ),
     )
     # The file of what it leads from names it, and so waits; a proposal is named nowhere.
-    linked = """
+    with_file_waiting = """
         WITH former AS MATERIALIZED (  -- Citus runs one after the other
             SELECT state FROM links WHERE source = :source AND target = :target AND kind = :kind
         ), written AS (
@@ -73,7 +73,7 @@ class PostgresSql(Sql):
         AND written.state IS DISTINCT FROM (SELECT state FROM former)
         ON CONFLICT (space, memory) DO UPDATE SET version = excluded.version
     """
-    telling = "SELECT pg_notify(current_schema(), :space)"  # see postgres/listening.py
+    notification = "SELECT pg_notify(current_schema(), :space)"  # see postgres/listening.py
     each = """(
         SELECT listed.number - 1 AS place, listed.value AS value
         FROM unnest(CAST({list} AS TEXT[])) WITH ORDINALITY AS listed (value, number)
@@ -91,9 +91,9 @@ class PostgresSql(Sql):
     def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
         columns, visible = COLUMNS, "TRUE"
         if audience is not None:
-            columns, told = name_values(columns_for(audience), "%s", "told_")
+            columns, column_values = name_values(columns_for(audience), "%s", "column_")
             visible, given = self.visible(audience)
-            values |= told | given
+            values |= column_values | given
         rows = self.all(
             f"SELECT {columns} FROM memories WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
@@ -105,10 +105,10 @@ class PostgresSql(Sql):
         return sum(count for (count,) in rows)
 
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        told = self.hanging.told("vectors")
+        its_rows = self.memory_key.matches_parameters("vectors")
         with self._connection() as con:
             rows = con.execute(
-                rewritten(f"SELECT vector_send(vector) FROM vectors WHERE {told} AND model = :model ORDER BY part"),
+                rewritten(f"SELECT vector_send(vector) FROM vectors WHERE {its_rows} AND model = :model ORDER BY part"),
                 {"memory": memory, "model": model or ""},
                 binary=True,
             )
@@ -125,7 +125,7 @@ class PostgresSql(Sql):
         with self._connection() as con:
             return con.execute(rewritten(statement), _arrays(values | _add_time(con, statement))).rowcount
 
-    def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
+    def run_many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
             time = _add_time(con, statement)
             con.cursor().executemany(rewritten(statement), [{**row, **time} for row in rows] if time else rows)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scrubjay.errors import Conflict, SpaceNotFound
 from scrubjay.stores.postgres.connections import Connection
-from scrubjay.stores.postgres.filters import CARRIED, namesakes
+from scrubjay.stores.postgres.filters import CARRIED, audiences_of_path
 from scrubjay.stores.postgres.sql import COLUMNS
 from scrubjay.stores.tables.rows import FIELDS, Row, check_next, memory_of
 from scrubjay.values.memory import AT_HAND, Memory, State
@@ -56,7 +56,7 @@ def look_up(con: Connection, memory: Memory, fingerprint: bytes, *, same: bool) 
                 SELECT 1
                 FROM memories
                 WHERE space = %(space)s AND path = %(path)s AND state IN (0, 1) AND id <> %(id)s
-                AND audience = ANY(%(namesakes)s)
+                AND audience = ANY(%(audiences_of_path)s)
             ),
             EXISTS (SELECT 1 FROM memories WHERE fingerprint = %(fingerprint)s),
             found.*
@@ -70,7 +70,7 @@ def look_up(con: Connection, memory: Memory, fingerprint: bytes, *, same: bool) 
             "space": memory.space,
             "id": memory.id,
             "path": memory.path,
-            "namesakes": namesakes(memory),
+            "audiences_of_path": audiences_of_path(memory),
             "fingerprint": fingerprint,
         },
     ).fetchone()

@@ -21,7 +21,7 @@ import psycopg
 from psycopg import sql
 
 from scrubjay.stores.postgres import signatures as postgres_signatures
-from scrubjay.stores.postgres.filters import Restriction, looked_at
+from scrubjay.stores.postgres.filters import Restriction, source_of
 from scrubjay.stores.postgres.values import Texts, fetch_rows, vector_bytes, vector_of
 from scrubjay.stores.promises.memories import FURTHER_MODELS
 from scrubjay.stores.tables.rows import strings
@@ -177,7 +177,7 @@ def _by_index(con: Connection, vector: Vector, restriction: Restriction, limit: 
     """What the index finds, weighed exactly; fewer than asked for if it gave up."""
     where, values = restriction.condition()
     if own is OWN:
-        tables, signatures = looked_at("signatures", where)
+        tables, signatures = source_of("signatures", where)
         part = f"{signatures}.part = vectors.part"
     else:
         tables, part = "memories", "TRUE"

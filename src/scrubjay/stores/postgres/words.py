@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
-from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, looked_at, spaces_of, visible_rows
+from scrubjay.stores.postgres.filters import CARRIED, SHARED, Restriction, source_of, spaces_of, visible_rows
 from scrubjay.stores.postgres.values import Texts, fetch_rows, vector_bytes
 from scrubjay.stores.tables.sql import View
 from scrubjay.text.stems import counted_stems, stems
@@ -168,7 +168,7 @@ def compare_words(
     score, scored = _score(worth.weights)
     cosine, compared_with = ("NULL", ()) if vector is None else (_COSINE, (vector_bytes(vector), len(vector)))
     where, values = restriction.condition()
-    tables, passages = looked_at("words", where)
+    tables, passages = source_of("words", where)
     within = None if worth.most_of_all else restriction.spaces
     found = fetch_rows(
         con,

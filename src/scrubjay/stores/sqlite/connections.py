@@ -67,7 +67,7 @@ class Connections:
 
     def one_reader(self) -> AbstractContextManager[None]:
         """Within the block this thread reads through one connection, which is borrowed once. Names, numbers and counts
-        are looked up once (`filters.looked_up`), and not again by the next block if nothing was committed meanwhile.
+        are looked up once (`filters.look_up`), and not again by the next block if nothing was committed meanwhile.
         """
         return OneReader(self)
 

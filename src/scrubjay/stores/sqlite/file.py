@@ -95,7 +95,7 @@ def check_engine() -> None:
 
 
 class Connection(apsw.Connection):
-    looked_up: dict[Hashable, Any] | None = None  # what `filters.looked_up` remembers; None: nothing at present
+    looked_up: dict[Hashable, Any] | None = None  # what `filters.look_up` remembers; None: nothing at present
     kept: tuple[int, dict[Hashable, Any]] = (
         -1,
         {},

@@ -17,17 +17,17 @@ from scrubjay.stores.promises.memories import OPENING, List, Position, Reads
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.filters import (
     Found,
-    Passing,
+    Members,
     Restriction,
     among,
-    by_number,
+    ids_by_number,
     restrict,
     views_of,
     visible_rows,
 )
 from scrubjay.stores.sqlite.sql import OWN, TABLES, columns_for, snapshot
 from scrubjay.stores.tables.rows import SKETCHED, sketch_of
-from scrubjay.stores.tables.sql import Condition, behind, join_conditions
+from scrubjay.stores.tables.sql import Condition, conditions_after, join_conditions
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.frozen import replace
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
 from collections.abc import Mapping
 
-from scrubjay.stores.sqlite.filters import Value, looked_up, space_by_space
+from scrubjay.stores.sqlite.filters import Value, look_up, space_by_space
 from scrubjay.stores.tables.sql import View
 
 BY_IDS = f"json_each(?) AS wanted CROSS JOIN {TABLES} WHERE memories.id = wanted.value"  # the unique index of ids
@@ -57,7 +57,7 @@ class SqliteReads(Reads):
         """A connection for one call."""
 
     @abstractmethod
-    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
+    def _nearest(self, members: Members, vector: Vector, limit: int, model: str | None) -> List[Found]:
         """Search by meaning on this connection."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class SqliteReads(Reads):
                 return []
             direction = "DESC" if descending else "ASC"
             rows_of, values = arms(con, restriction, order, after=after, descending=descending, tally=self.tally)
-            columns, told = columns_for(con, audience)
+            columns, column_values = columns_for(con, audience)
             rows = con.execute(
                 # The page is chosen first, so that no text is sorted.
                 f"""
@@ -113,7 +113,7 @@ class SqliteReads(Reads):
                 WHERE memories.seq = page.seq
                 ORDER BY page.value {direction}, page.seq {direction}
                 """,
-                (*values, limit, offset, *told),
+                (*values, limit, offset, *column_values),
             )
             return self._memories(rows)
 
@@ -167,12 +167,12 @@ class SqliteReads(Reads):
     def match(self, text: str, filter: Filter, audience: Audience, *, now: datetime, limit: int) -> List[Match]:
         with self._reading() as con, snapshot(con):
             restriction = restrict(con, filter, audience, now=now)
-            found = [] if restriction is None else sqlite_words.match(Passing(con, restriction), text, limit)
+            found = [] if restriction is None else sqlite_words.match(Members(con, restriction), text, limit)
         return [Match(memory, min(score, 1.0)) for score, _, _, memory in found]
 
     def matched_words(self, text: str, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as con:
-            return sqlite_words.words_held(con, text, by_number(con, ids))
+            return sqlite_words.words_held(con, text, ids_by_number(con, ids))
 
     def rarity(self, words: Sequence[str], audience: Audience) -> dict[str, float]:
         with self._reading() as con, snapshot(con):
@@ -190,12 +190,12 @@ class SqliteReads(Reads):
     ) -> List[Match]:
         with self._reading() as con:
             restriction = restrict(con, filter, audience, now=now)
-            found = [] if restriction is None else self._nearest(Passing(con, restriction), vector, limit, model)
+            found = [] if restriction is None else self._nearest(Members(con, restriction), vector, limit, model)
         return [Match(memory, score) for score, _, _, memory in found]
 
     def cosines(self, vector: Vector, ids: Sequence[str], *, model: str | None = None) -> dict[str, float]:
         with self._reading() as con:
-            known = by_number(con, ids)
+            known = ids_by_number(con, ids)
             return {known[seq]: cosine for seq, cosine in self._cosines(con, vector, [*known], model).items()}
 
     def glimpses(self, ids: Sequence[str]) -> Glimpses:
@@ -215,7 +215,7 @@ class SqliteReads(Reads):
     def in_space(self, ids: Sequence[str], space: str) -> set[str]:
         with self._reading() as con:
             names = "SELECT group_concat(name, '/') FROM spaces"  # no name has a slash
-            if looked_up(con, names, lambda: con.execute(names).get) == space:  # as in most stores
+            if look_up(con, names, lambda: con.execute(names).get) == space:  # as in most stores
                 return {*ids}
             rows = con.execute(
                 # the unique index of ids
@@ -232,17 +232,17 @@ class SqliteReads(Reads):
 
     def sketches(self, ids: Sequence[str], audience: Audience) -> List[Sketch]:
         with self._reading() as con:
-            told, told_values = columns_for(con, audience, SKETCH)
+            columns, column_values = columns_for(con, audience, SKETCH)
             where, values = visible_rows(views_of(con, audience))
             rows = con.execute(
                 f"""
-                SELECT {told}
+                SELECT {columns}
                 FROM json_each(?) AS wanted
                 CROSS JOIN memories ON memories.id = wanted.value
                 WHERE memories.state < {int(State.PURGED)}
                 AND {where}
                 """,
-                (*told_values, json.dumps(list(dict.fromkeys(ids))), *values),
+                (*column_values, json.dumps(list(dict.fromkeys(ids))), *values),
             )
             return [*map(sketch_of, rows)]
 
@@ -265,15 +265,15 @@ class SqliteReads(Reads):
         return [self.tally.memory_of(row) for row in rows]
 
     def _by_ids(self, con: apsw.Connection, ids: Sequence[str], columns: Condition, visible: Condition) -> List[Memory]:
-        (told, told_values), (where, values) = columns, visible
+        (selected, column_values), (where, values) = columns, visible
         rows = con.execute(
             # CROSS JOIN keeps the order: each memory by itself, never a scan of the space.
             f"""
-            SELECT {told}
+            SELECT {selected}
             FROM {BY_IDS}
             AND {where}
             """,
-            (*told_values, json.dumps(list(ids)), *values),
+            (*column_values, json.dumps(list(ids)), *values),
         )
         return self._memories(rows) if ids else []
 
@@ -338,10 +338,10 @@ def arms(
     value, selects = f"memories.{order}", list[str]()
     values: list[Value] = []
     parts = _space_and_state(con, restriction)
-    in_order = not restriction.few and len(parts) <= MAX_ARMS
+    in_order = not restriction.is_few and len(parts) <= MAX_ARMS
     for part in parts if in_order else [restriction]:
         index, covered = _index(part, order) if in_order else ("", [])
-        conditions = [part.condition(), *covered, *behind(after, value, "?", descending=descending)]
+        conditions = [part.condition(), *covered, *conditions_after(after, value, "?", descending=descending)]
         if overlaid:
             conditions.append((f"memories.seq NOT IN (SELECT seq FROM ({_UNCOUNTED}))", [uncounted]))
         where, given = join_conditions(conditions, "AND")
@@ -349,7 +349,7 @@ def arms(
         values += given
     if overlaid:
         where, given = join_conditions(
-            [restriction.condition(), *behind(after, OVERLAID[order], "?", descending=descending)], "AND"
+            [restriction.condition(), *conditions_after(after, OVERLAID[order], "?", descending=descending)], "AND"
         )
         selects.append(
             f"""
@@ -365,7 +365,7 @@ def arms(
 
 def count_rows(con: apsw.Connection, restriction: Restriction) -> int:
     """Counted on an index alone, unless there are filters that it does not hold."""
-    if restriction.few:
+    if restriction.is_few:
         where, values = restriction.condition()
         [(rows,)] = con.execute(f"SELECT count(*) FROM memories WHERE {where}", values)
         return int(rows)

@@ -17,7 +17,7 @@ import apsw
 from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite.filters import any_asides, audience_of, first_row, space_by_space, views_of, visible_rows
 from scrubjay.stores.tables.rows import FIELDS, as_json, columns_of
-from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_told, name_values
+from scrubjay.stores.tables.sql import Clause, Condition, Key, Row, Span, Sql, columns_as_seen, name_values
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.values.callers import Audience
 from scrubjay.values.memory import Memory
@@ -30,7 +30,7 @@ OWN = {name: NAMES.get(name, f"memories.{name}") for name in FIELDS}
 COLUMNS = ", ".join(OWN.values())
 
 NEW_LINKS = "SELECT number, source, target FROM links WHERE number > ? ORDER BY number LIMIT ?"  # the primary key
-LINKS = "ends of links"  # as `filters.looked_up` calls what it remembers
+LINKS = "ends of links"  # as `filters.look_up` calls what it remembers
 MOST_VALUES = 32_766  # that a statement can take
 MOST_LINKS = 10_000  # that a reader remembers
 
@@ -47,7 +47,7 @@ TABLES = """
 
 @contextmanager
 def snapshot(con: apsw.Connection) -> Iterator[None]:
-    """Let several statements see the same moment, and what was looked up before (`filters.looked_up`) be of it."""
+    """Let several statements see the same moment, and what was looked up before (`filters.look_up`) be of it."""
     if con.in_transaction:  # they do
         yield
         return
@@ -67,7 +67,7 @@ def columns_for(con: apsw.Connection, audience: Audience, own: Mapping[str, str]
     """The columns of a memory as this audience may see them, and the values of their parameters."""
     if not any_asides(con):
         return ", ".join(own.values()), []
-    return columns_told(own, visible_rows(views_of(con, audience.reaching), "others"))
+    return columns_as_seen(own, visible_rows(views_of(con, audience.reaching), "others"))
 
 
 def row_of(memory: Memory, *, space: int, user: int, conversation: int | None) -> dict[str, Any]:
@@ -112,9 +112,9 @@ class SqliteSql(Sql):
     space = "(SELECT number FROM spaces WHERE name = :space)"
     space_name = "(SELECT spaces.name FROM spaces WHERE spaces.number = {})"
     name = "(SELECT names.number FROM names WHERE names.name = :name)"
-    hanging = Key(("memory",), ("seq",), ("(SELECT memories.seq FROM memories WHERE memories.id = :memory)",))
-    linked = "{}"  # triggers see to it
-    telling = ""
+    memory_key = Key(("memory",), ("seq",), ("(SELECT memories.seq FROM memories WHERE memories.id = :memory)",))
+    with_file_waiting = "{}"  # triggers see to it
+    notification = ""
     each = "(SELECT key AS place, value FROM json_each({list}))"
     json = "{}"
     place = "instr"
@@ -141,16 +141,16 @@ class SqliteSql(Sql):
         self._tally = tally
         self._note_erasure = note_erasure
 
-    def erased(self) -> None:
+    def note_erasure(self) -> None:
         self._note_erasure()
 
     def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
         columns, visible = COLUMNS, "TRUE"
         if audience is not None:
             with self._connection() as con:
-                columns, told = name_values(columns_for(con, audience), "?", "told_")
+                columns, column_values = name_values(columns_for(con, audience), "?", "column_")
             visible, given = self.visible(audience)
-            values |= told | given
+            values |= column_values | given
         rows = self.all(
             f"SELECT {columns} FROM {TABLES} WHERE {where} AND {visible} {order and f'ORDER BY {order}'}", **values
         )
@@ -169,8 +169,9 @@ class SqliteSql(Sql):
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
         from scrubjay.stores.sqlite.vectors import from_blob
 
+        its_rows = self.memory_key.matches_parameters("vectors")
         rows = self.all(
-            f"SELECT vector FROM vectors WHERE {self.hanging.told('vectors')} AND model = :model ORDER BY part",
+            f"SELECT vector FROM vectors WHERE {its_rows} AND model = :model ORDER BY part",
             memory=memory,
             model=model or "",
         )
@@ -184,16 +185,16 @@ class SqliteSql(Sql):
         with self._connection() as con:
             return con.execute(statement, _bind(values)).fetchall()
 
-    def settled(self, statement: str, /, **values: Hashable) -> Row | None:
+    def cached_row(self, statement: str, /, **values: Hashable) -> Row | None:
         with self._connection() as con:
             return first_row(con, statement, values)
 
-    def touched(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:
+    def find_linked(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:
         with self._connection() as con:
             if not isinstance(con, sqlite_file.Connection) or con.looked_up is None:
                 return ids  # a transaction's connection may see links that are undone
             if LINKS not in con.looked_up:
-                con.looked_up[LINKS] = _find_linked(con)
+                con.looked_up[LINKS] = _read_links(con)
             linked: dict[str, list[str]] | None = con.looked_up[LINKS]
         if linked is None:
             return ids
@@ -208,7 +209,7 @@ class SqliteSql(Sql):
             con.execute(statement, _bind(values))
             return con.changes()
 
-    def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
+    def run_many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
         with self._connection() as con:
             now = _now()
             con.executemany(statement, [_bind(row, now) for row in rows])
@@ -217,7 +218,7 @@ class SqliteSql(Sql):
         return f"{column} IN (SELECT value FROM json_each(:{values}))"
 
 
-def _find_linked(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
+def _read_links(con: sqlite_file.Connection) -> dict[str, list[str]] | None:
     """All memories that links touch, with those at the other ends; None if they are too many. No link is ever deleted,
     so what was seen is at most too much, and only new ones are read."""
     last, linked = con.links or (0, {})

@@ -27,7 +27,7 @@ from scrubjay.stores.sqlite import file as sqlite_file
 from scrubjay.stores.sqlite import vec1
 from scrubjay.stores.sqlite import words as sqlite_words
 from scrubjay.stores.sqlite.connections import Connections
-from scrubjay.stores.sqlite.filters import Found, Passing, restrict
+from scrubjay.stores.sqlite.filters import Found, Members, restrict
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
@@ -90,9 +90,9 @@ class SqliteStore(SqliteReads, Store):
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
         return self._connections.reading()
 
-    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
-        with snapshot(passing.con):
-            return self._index(model).nearest(passing, vector, limit)
+    def _nearest(self, members: Members, vector: Vector, limit: int, model: str | None) -> List[Found]:
+        with snapshot(members.con):
+            return self._index(model).nearest(members, vector, limit)
 
     def _cosines(
         self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
@@ -108,9 +108,9 @@ class SqliteStore(SqliteReads, Store):
             restriction = restrict(con, filter, audience, now=now)
             if restriction is None:
                 return NO_CANDIDATES
-            passing = Passing(con, restriction)
-            by_words = sqlite_words.match(passing, text, limit)
-            near = {seq: (memory, score) for score, _, seq, memory in index.nearest(passing, vector, limit)}
+            members = Members(con, restriction)
+            by_words = sqlite_words.match(members, text, limit)
+            near = {seq: (memory, score) for score, _, seq, memory in index.nearest(members, vector, limit)}
             others = {seq: memory for _, _, seq, memory in by_words if seq not in near}
             further = index.cosines(con, vector, [*others])
         return Candidates.of(

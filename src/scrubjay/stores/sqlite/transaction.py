@@ -15,7 +15,7 @@ from scrubjay.errors import Conflict, NotFound, SpaceNotFound
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
 from scrubjay.stores.sqlite import additions, replication, vec1
-from scrubjay.stores.sqlite.filters import SMALL, Found, Passing, audience_of, space_number
+from scrubjay.stores.sqlite.filters import SMALL, Found, Members, audience_of, space_number
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, PENDING, TABLES, TAGS, WORDS, SqliteSql, insert, row_of, tags_of
 from scrubjay.stores.sqlite.words import add_passages, count_passages, words_of
@@ -78,11 +78,11 @@ class SqliteTransaction(SqliteReads, Transaction):
         while self.gathered:
             self.gathered.pop(0)()
 
-    def _nearest(self, passing: Passing, vector: Vector, limit: int, model: str | None) -> List[Found]:
+    def _nearest(self, members: Members, vector: Vector, limit: int, model: str | None) -> List[Found]:
         from scrubjay.stores.sqlite.vectors import scoring
 
-        score = scoring(passing.con, vector, model or "")  # an index sees committed rows only
-        return passing.best(limit, score, few=SMALL)
+        score = scoring(members.con, vector, model or "")  # an index sees committed rows only
+        return members.find_best(limit, score, few_at_most=SMALL)
 
     def _cosines(
         self, con: apsw.Connection, vector: Vector, memories: Sequence[int], model: str | None
@@ -273,7 +273,8 @@ class SqliteTransaction(SqliteReads, Transaction):
         replication.replicate(self, replica, fingerprint=fingerprint, vectors=vectors, change=change)
 
     def amend(self, id: str, columns: Mapping[str, Any]) -> None:
-        # The version as it is, so that its file, if it has one, is written again (0004).
+        # The version as it is, so that its file, if it has one, is written again (trigger
+        # a_changed_memory_waits_for_its_file).
         again = ", version = version" if "state" in columns else ""
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         self._con.execute(

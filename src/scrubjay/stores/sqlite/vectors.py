@@ -34,16 +34,16 @@ from scrubjay.stores.sqlite.filters import (
     MANY,
     SMALL,
     Found,
-    Passing,
+    Members,
     Restriction,
     Score,
     Scores,
     Within,
     among,
-    change_of,
     dimension_of,
     further_models,
-    looked_up,
+    last_change,
+    look_up,
     of_dimension,
     sizes_of,
 )
@@ -163,25 +163,25 @@ class VectorIndex:
     reads from one snapshot."""
 
     def __init__(
-        self, model: str | None = None, *, held_rows: int = HELD_ROWS, tables: bool = True, few: int = SMALL
+        self, model: str | None = None, *, held_rows: int = HELD_ROWS, tables: bool = True, few_at_most: int = SMALL
     ) -> None:
-        """`model` is a further one, whose vectors these are. Without `tables` those of vec1 are not asked; `few` are
-        so many memories that they are compared one by one where tables are."""
+        """Search the vectors of a further `model`, or the store's own. Without `tables` those of vec1 are not asked;
+        where they are, a scope of `few_at_most` memories is compared one by one."""
         self._model = model or ""
-        self._held_rows, self._tables, self._few = held_rows, tables, few
+        self._held_rows, self._tables, self._few_at_most = held_rows, tables, few_at_most
         self._lock = threading.Lock()  # searches take turns: one at a time saturates the memory bus already
         self._held: Held | None = None
         self._broken: set[int] = set()  # tables that failed; others may still be fine
 
-    def nearest(self, passing: Passing, vector: Vector, limit: int) -> list[Found]:
-        """The memories whose best part is nearest, each once, best first; equal ones newest first."""
-        con = passing.con
+    def nearest(self, members: Members, vector: Vector, limit: int) -> list[Found]:
+        """Find the memories whose best part is nearest, each once, best first; equal ones newest first."""
+        con = members.con
         table = self._table(con, len(vector))
         if table is not None:
             self._held = None
             try:
-                score = self._by_table(con, table, vector, passing.restriction)
-                return passing.best(max(limit, CANDIDATES), score, few=self._few)[:limit]
+                score = self._by_table(con, table, vector, members.restriction)
+                return members.find_best(max(limit, CANDIDATES), score, few_at_most=self._few_at_most)[:limit]
             except vec1.BROKEN as error:
                 self._broken.add(table.number)
 
@@ -189,11 +189,11 @@ class VectorIndex:
         with self._lock:
             held = self._current(con, len(vector))
             compared = None if held is None else held.compared(vector)
-        few = SMALL if compared is None or len(compared[0]) >= MANY else 0
-        return passing.best(limit, scoring(con, vector, self._model, compared), few=few)
+        few_at_most = SMALL if compared is None or len(compared[0]) >= MANY else 0
+        return members.find_best(limit, scoring(con, vector, self._model, compared), few_at_most=few_at_most)
 
     def cosines(self, con: apsw.Connection, vector: Vector, memories: Sequence[int]) -> dict[int, float]:
-        """Of each memory's vectors the highest cosine; those without are left out."""
+        """Compute the highest cosine of each memory's vectors; memories without any are left out."""
         if self._table(con, len(vector)) is None:
             with self._lock:
                 held = self._current(con, len(vector))
@@ -215,17 +215,17 @@ class VectorIndex:
         if not self._tables or not any_tables(con):  # as in most stores
             return None
         own = (dimension, self._model)
-        ready = looked_up(con, "ready", lambda: vec1.tables(con, "ready"))
+        ready = look_up(con, "ready", lambda: vec1.tables(con, "ready"))
         fitting = [one for one in ready if (one.dimension, one.model or "") == own]
         return next((one for one in fitting if one.number not in self._broken and vec1.able(con)), None)
 
     def _current(self, con: apsw.Connection, dimension: int) -> Held | None:
-        """What is held, as this connection sees the store; None if the vectors are too many, or if the connection reads
-        from a snapshot that is older than what is held, which never goes back."""
+        """The held rows as this connection sees the store; None if the vectors are too many, or if the connection's
+        snapshot is older than the rows, which never go back."""
         if self._model and self._model not in further_models(con):  # its vectors go without a change of their memories
             self._held = None
             return None
-        change, held = change_of(con), self._held
+        change, held = last_change(con), self._held
         fits = held is not None and held.dimension == dimension
         if held is not None and fits and (held.change >= change or held.follow(con, change)):
             return held if held.change == change else None
@@ -242,7 +242,7 @@ def cosines_in_file(con: apsw.Connection, vector: Vector, model: str, memories: 
 
 
 def scoring(con: apsw.Connection, vector: Vector, model: str, compared: Compared | None = None) -> Score:
-    """How memories are scored that are all compared: those that are compared already, or in the file."""
+    """Make the function that scores every memory: by the cosines of `compared`, or of the vectors in the file."""
 
     def score(depth: int, within: Within) -> Scores:
         if compared is None:
@@ -281,13 +281,13 @@ def highest(memories: Ints, cosines: Vector) -> dict[int, float]:
 
 
 def any_tables(con: apsw.Connection) -> bool:
-    return looked_up(con, vec1.ANY, lambda: con.execute(vec1.ANY).get is not None)
+    return look_up(con, vec1.ANY, lambda: con.execute(vec1.ANY).get is not None)
 
 
 def candidates(
     con: apsw.Connection, table: vec1.Table, vector: Vector, restriction: Restriction, depth: int
 ) -> tuple[list[int], bool]:
-    """Rows with the nearest codes, of those that a restriction admits; and whether these are all that there are."""
+    """Find the admitted rows with the nearest codes; and whether these are all that there are."""
     lists = min(table.buckets, LOOKED_THROUGH * isqrt(table.buckets))
     while True:
         found: dict[int, None] = {}

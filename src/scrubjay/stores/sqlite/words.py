@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
-from scrubjay.stores.sqlite.filters import MANY, SMALL, Found, Passing, Scores, Within, looked_up, numbers, visible_rows
+from scrubjay.stores.sqlite.filters import MANY, SMALL, Found, Members, Scores, Within, as_carray, look_up, visible_rows
 from scrubjay.stores.tables.sql import Condition, View
 from scrubjay.text.stems import stem_of
 from scrubjay.text.words import (
@@ -109,16 +109,16 @@ class Asked(NamedTuple):
     weights: Mapping[str, float]
 
 
-def match(passing: Passing, text: str, limit: int) -> list[Found]:
+def match(members: Members, text: str, limit: int) -> list[Found]:
     """The best by words; scores may be above one."""
-    found = _match(passing, text, limit, HOT)
-    if State.ARCHIVED in passing.restriction.states:
-        found = sorted(found + _match(passing, text, limit, ARCHIVED), reverse=True)
+    found = _match(members, text, limit, HOT)
+    if State.ARCHIVED in members.restriction.states:
+        found = sorted(found + _match(members, text, limit, ARCHIVED), reverse=True)
     return found[:limit]
 
 
-def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]:
-    con, restriction = passing.con, passing.restriction
+def _match(members: Members, text: str, limit: int, index: Index) -> list[Found]:
+    con, restriction = members.con, members.restriction
     shown = _visible_rows(con, restriction.views, index, sees_all=restriction.sees_all)
     frequencies = _frequencies(con, query_words(text), shown, index)
     if not any(frequencies.values()):
@@ -133,7 +133,7 @@ def _match(passing: Passing, text: str, limit: int, index: Index) -> list[Found]
         scores = {row // MAX_PASSAGES: round(weight / most, DECIMALS) for row, weight in reversed(passages)}
         return scores, len(passages) < depth
 
-    return passing.best(limit, score, few=SMALL if shown.rows >= MANY else 0)
+    return members.find_best(limit, score, few_at_most=SMALL if shown.rows >= MANY else 0)
 
 
 def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> list[tuple[int, float]]:
@@ -149,7 +149,7 @@ def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> li
         values += hidden
     if within is not None:
         conditions.append(f"{words}.rowid / {MAX_PASSAGES} IN (SELECT value FROM carray(?))")
-        values.append(numbers(within))
+        values.append(as_carray(within))
     rows: list[Any] = con.execute(
         f"""
         SELECT {words}.rowid, {ranking} AS score
@@ -181,7 +181,7 @@ def _totals(con: apsw.Connection, index: Index, condition: Condition) -> tuple[i
         AND {where}
         """  # the primary key
     given = (index.archived, *values)
-    rows: list[Any] = looked_up(con, (statement, *given), lambda: con.execute(statement, given).fetchall())
+    rows: list[Any] = look_up(con, (statement, *given), lambda: con.execute(statement, given).fetchall())
     return int(rows[0][0]), int(rows[0][1])
 
 
@@ -218,7 +218,7 @@ def words_held(con: apsw.Connection, text: str, wanted: Mapping[int, str]) -> di
                 WHERE {index.table} MATCH ?
                 AND rowid / {MAX_PASSAGES} IN (SELECT value FROM carray(?))
                 """,
-                (_expression([word], ()), numbers(wanted)),
+                (_expression([word], ()), as_carray(wanted)),
             )
             for (seq,) in rows:
                 held.setdefault(wanted[seq], []).append(word)

@@ -31,7 +31,7 @@ class Archives:
             FROM memories
             CROSS JOIN archives
             WHERE {self._sql.among("memories.id", "ids")}
-            AND {self._sql.hanging.meets("archives", "memories")}
+            AND {self._sql.memory_key.joins("archives", "memories")}
             """,
             ids=list(ids),
         )
@@ -48,7 +48,7 @@ class Archives:
                 (
                     SELECT coalesce(sum(octet_length(snapshot)), 0)
                     FROM versions
-                    WHERE {self._sql.hanging.meets("versions", "memories")}
+                    WHERE {self._sql.memory_key.joins("versions", "memories")}
                 )
             FROM memories
             WHERE {self._sql.among("memories.id", "ids")}
@@ -89,8 +89,8 @@ class ArchiveChanges(Archives):
         """Note that what was packed of a memory is elsewhere now: in the store (`packed`), or in an `object`, which
         is claimed as by `put_away`. The object where it was is due for removal. Nothing happens if the memory has
         another archive by now, or none."""
-        here = f"archives.id = :archive AND {self._sql.hanging.told('archives')}"
-        row = self._sql.one(f"SELECT object FROM archives WHERE {here}", archive=archive.id, memory=id)
+        here = f"archives.id = :archive AND {self._sql.memory_key.matches_parameters('archives')}"
+        row = self._sql.first_row(f"SELECT object FROM archives WHERE {here}", archive=archive.id, memory=id)
         if row is None:
             return
         if row[0] not in (None, archive.object):
@@ -106,7 +106,7 @@ class ArchiveChanges(Archives):
 
     def announce_objects(self, objects: Sequence[str], *, due: datetime) -> None:
         """Note objects that are about to be written: unless `put_away` names them by then, they are to be removed."""
-        self._sql.many(
+        self._sql.run_many(
             """
             INSERT INTO objects_to_remove (object, due)
             VALUES (:object, :due)
@@ -124,7 +124,7 @@ class ArchiveChanges(Archives):
 
     def keep(self, id: str, archive: Archive) -> None:
         """Keep what was packed of a memory; the backend empties its row."""
-        columns, of, _ = self._sql.hanging
+        columns, of, _ = self._sql.memory_key
         self._sql.run(
             f"""
             INSERT INTO archives ({", ".join(columns)}, id, tier, at, bytes, checksum, object, packed)
@@ -139,7 +139,7 @@ class ArchiveChanges(Archives):
 
     def forget(self, id: str, *, at: datetime) -> None:
         """Forget what is packed of a memory, here and soon elsewhere; the backend fills its row, or has erased it."""
-        here = self._sql.hanging.told("archives")
+        here = self._sql.memory_key.matches_parameters("archives")
         objects = self._sql.all(f"SELECT object FROM archives WHERE {here} AND object IS NOT NULL", memory=id)
         self.announce_objects([name for (name,) in objects], due=at)
         self._sql.run(f"DELETE FROM archives WHERE {here}", memory=id)

@@ -26,7 +26,7 @@ class Callers:
 
     def credential(self, id: str) -> tuple[Credential, bytes | None] | None:
         """A credential and the hash of its secret, also when it is expired or revoked; None if there is none."""
-        row = self._sql.one(f"SELECT {self._credential}, secret FROM credentials WHERE id = :id", id=id)
+        row = self._sql.first_row(f"SELECT {self._credential}, secret FROM credentials WHERE id = :id", id=id)
         return None if row is None else (value_of(Credential, row[:-1]), row[-1])
 
     def credentials(self, *, user: str | None = None) -> list[Credential]:
@@ -43,7 +43,7 @@ class Callers:
 
         So neither time nor a revocation opens a door, and the next credential closes it by itself.
         """
-        row = self._sql.one(
+        row = self._sql.first_row(
             """
             SELECT count(*) > COALESCE((SELECT CAST(value AS INTEGER) FROM facts WHERE key = 'opened'), 0)
             FROM credentials
@@ -60,7 +60,7 @@ class Callers:
 
     def session(self, secret: bytes) -> Session | None:
         """The session with this hash, also when it is over."""
-        row = self._sql.one(
+        row = self._sql.first_row(
             "SELECT credential, guard, created_at, expires_at FROM sessions WHERE secret = :secret", secret=secret
         )
         return None if row is None else value_of(Session, row)
@@ -157,7 +157,7 @@ class CallerChanges(Callers):
 
     def grant(self, grants: Sequence[Grant]) -> None:
         """Let users enter spaces; what is granted already stays as it is."""
-        self._sql.many(
+        self._sql.run_many(
             """
             INSERT INTO grants (user_id, space, at, by)
             VALUES (:user, :space, :at, :by)

@@ -42,7 +42,9 @@ class Conversations:
 
     def get(self, space: str, id: str) -> Conversation | None:
         """A space's conversation with this id."""
-        row = self._sql.one(f"SELECT {self._conversation} FROM conversations WHERE {self._this}", space=space, id=id)
+        row = self._sql.first_row(
+            f"SELECT {self._conversation} FROM conversations WHERE {self._this}", space=space, id=id
+        )
         return None if row is None else value_of(Conversation, row)
 
     def list(self, space: str, audience: Audience, *, limit: int = 20, offset: int = 0) -> List[Conversation]:
@@ -94,7 +96,7 @@ class Conversations:
 
     def answer_to(self, space: str, id: str, message: str) -> Message | None:
         """The message of a conversation that answers this one."""
-        row = self._sql.one(
+        row = self._sql.first_row(
             # messages_by_question
             f"SELECT {MESSAGE} FROM messages WHERE {WITHIN} AND messages.reply_to = :message",
             space=space,
@@ -145,7 +147,7 @@ class ConversationChanges(Conversations):
         """Erase a conversation, its messages and injections; memories stay. False if there is none."""
         for table in PARTS:
             self._sql.run(f"DELETE FROM {table} WHERE {WITHIN}", space=space, id=id)
-        self._sql.erased()
+        self._sql.note_erasure()
         return self._sql.run(f"DELETE FROM conversations WHERE {self._this}", space=space, id=id) == 1
 
     def add_message(self, space: str, id: str, message: Message) -> None:
@@ -179,7 +181,7 @@ class ConversationChanges(Conversations):
 
         :raises NotFound: if there is no such conversation, or no such memory in its space that is not deleted
         """
-        if self._sql.one(f"SELECT 1 FROM conversations WHERE {self._this}", space=space, id=id) is None:
+        if self._sql.first_row(f"SELECT 1 FROM conversations WHERE {self._this}", space=space, id=id) is None:
             raise NotFound(f"Conversation {id} not found")
         injected = self._sql.run(
             f"""

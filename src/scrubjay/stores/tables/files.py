@@ -104,7 +104,7 @@ class Files:
     def entries(self, space: str, section: str, audience: Audience) -> List[Entry]:
         """The active memories below a section of a space ("" for all of it), expired ones included, by path."""
         visible, values = self._sql.visible(audience)
-        newer, told = self._sql.visible(audience.reaching, "others")
+        newer, newer_values = self._sql.visible(audience.reaching, "others")
         below = "AND memories.path >= :first AND memories.path < :end" if section else ""  # "0" comes just after "/"
         rows = self._sql.all(
             # memories_by_place
@@ -123,7 +123,7 @@ class Files:
             first=f"{section}/",
             end=f"{section}0",
             **values,
-            **told,
+            **newer_values,
         )
         return [value_of(Entry, row) for row in rows]
 
@@ -149,12 +149,12 @@ class Files:
 
     def of(self, id: str) -> File | None:
         """The file of one memory; None if it is not kept as one."""
-        row = self._sql.one(f"{self._files} WHERE memories.id = :id", id=id)
+        row = self._sql.first_row(f"{self._files} WHERE memories.id = :id", id=id)
         return None if row is None else file_of_row(row)
 
     def named(self, space: str, name: str) -> File | None:
         """The file with this name, if an active memory is kept in it."""
-        row = self._sql.one(
+        row = self._sql.first_row(
             # files_by_name
             f"""
             {self._files}
@@ -175,7 +175,7 @@ class Files:
 
     def mirrored(self, space: str) -> bool:
         """Whether every memory of the space is kept as a file."""
-        row = self._sql.one("SELECT mirrored FROM spaces WHERE name = :space", space=space)
+        row = self._sql.first_row("SELECT mirrored FROM spaces WHERE name = :space", space=space)
         return row is not None and bool(row[0])
 
 
@@ -229,7 +229,7 @@ class FileChanges(Files):
 
     def restamp(self, stamps: Mapping[str, str]) -> None:
         """Note what the file system says now of the files of these memories, whose bytes are the same."""
-        self._sql.many(
+        self._sql.run_many(
             "UPDATE files SET stamp = :stamp WHERE memory = :memory",
             [{"memory": memory, "stamp": stamp} for memory, stamp in stamps.items()],
         )
@@ -300,7 +300,7 @@ class FileChanges(Files):
 
         :raises SpaceNotFound: if there is no such space
         """
-        if self._sql.one("SELECT 1 FROM spaces WHERE name = :space", space=space) is None:
+        if self._sql.first_row("SELECT 1 FROM spaces WHERE name = :space", space=space) is None:
             raise _no_space(space)
         self._sql.run(
             """

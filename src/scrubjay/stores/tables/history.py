@@ -80,7 +80,7 @@ class History:
     ) -> list[Link]:
         """Links that touch any of these memories on either side, oldest first; of them those with both ends `within`
         others, if these are given."""
-        if not (ids := self._sql.touched(ids, within)):
+        if not (ids := self._sql.find_linked(ids, within)):
             return []
         among = self._sql.among
         rows = self._sql.all(
@@ -179,7 +179,7 @@ class History:
             f"""
             SELECT versions.id, versions.snapshot, versions.replaced_at, versions.replaced_by, versions.reason
             FROM memories
-            JOIN versions ON {self._sql.hanging.meets("versions", "memories")}
+            JOIN versions ON {self._sql.memory_key.joins("versions", "memories")}
             WHERE memories.id = :id
             ORDER BY versions.version DESC
             """,
@@ -189,7 +189,7 @@ class History:
 
     def former_phrases(self, id: str) -> tuple[FormerPhrases, ...]:
         """The phrases that a memory had before, of those changes that made no version; oldest first."""
-        row = self._sql.one("SELECT former_also FROM memories WHERE id = :id", id=id)
+        row = self._sql.first_row("SELECT former_also FROM memories WHERE id = :id", id=id)
         return () if row is None else former_phrases_of(row[0])
 
     def events(self, space: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
@@ -212,7 +212,7 @@ class History:
 
     def last_event(self, space: str) -> int:
         """The number of a space's newest event; 0 if there is none."""
-        row = self._sql.one("SELECT events FROM spaces WHERE name = :space", space=space)
+        row = self._sql.first_row("SELECT events FROM spaces WHERE name = :space", space=space)
         return 0 if row is None else int(row[0])
 
     def last_events(self) -> dict[str, int]:
@@ -243,7 +243,7 @@ class History:
 
     def bulk_operation(self, id: str) -> BulkOperation | None:
         """What was done to many memories at once under this id."""
-        row = self._sql.one("SELECT id, action, user_id, at, reason FROM deeds WHERE id = :id", id=id)
+        row = self._sql.first_row("SELECT id, action, user_id, at, reason FROM deeds WHERE id = :id", id=id)
         if row is None:
             return None
         memories = self._sql.all("SELECT memory FROM deed_memories WHERE deed = :id ORDER BY memory", id=id)
@@ -259,7 +259,7 @@ class History:
 
     def last_bulk_operation(self, user: str) -> BulkOperation | None:
         """What this user last did to many memories at once."""
-        row = self._sql.one("SELECT id FROM deeds WHERE user_id = :user ORDER BY at DESC LIMIT 1", user=user)
+        row = self._sql.first_row("SELECT id FROM deeds WHERE user_id = :user ORDER BY at DESC LIMIT 1", user=user)
         return None if row is None else self.bulk_operation(row[0])
 
     def owed(self, *, user: str, client: str) -> list[str]:
@@ -274,7 +274,7 @@ class History:
             WHERE owed.user_id = :user
             AND owed.client = :client
             AND NOT EXISTS (
-                SELECT 1 FROM pending WHERE {self._sql.hanging.meets("pending", "memories")} AND NOT pending.judged
+                SELECT 1 FROM pending WHERE {self._sql.memory_key.joins("pending", "memories")} AND NOT pending.judged
             )
             ORDER BY memories.seq
             """,
@@ -285,7 +285,7 @@ class History:
 
     def fact(self, key: str) -> str | None:
         """A remembered fact about the store itself: `model`, `origin` …"""
-        row = self._sql.settled("SELECT value FROM facts WHERE key = :key", key=key)
+        row = self._sql.cached_row("SELECT value FROM facts WHERE key = :key", key=key)
         return None if row is None else str(row[0])
 
 
@@ -346,13 +346,13 @@ class HistoryChanges(History):
 
     def _next_number(self, event: Event) -> int:
         if event.space not in self._feeds:
-            row = self._sql.one(
+            row = self._sql.first_row(
                 "UPDATE spaces SET events = events + 1 WHERE name = :space RETURNING events", space=event.space
             )
             if row is None:
                 raise SpaceNotFound(f"No space {event.space!r}.")
-            if self._sql.telling:
-                self._sql.all(self._sql.telling, space=event.space)
+            if self._sql.notification:
+                self._sql.all(self._sql.notification, space=event.space)
             number = self._written[event.space] = int(row[0])
         else:
             number = self._feeds[event.space] + 1
@@ -363,7 +363,7 @@ class HistoryChanges(History):
         (events, self._events), (same, self._same_events) = (self._events, []), (self._same_events, [])
         if events:
             add = f"{ADD_EVENT} VALUES ({EVENT})".format(number=":number", memory=":memory")
-            self._sql.many(add, events)
+            self._sql.run_many(add, events)
         for event in same:
             add = f"{ADD_EVENT} SELECT {EVENT} FROM {self._sql.each}".format(
                 number=":number + place", memory="value", list=":memories"
@@ -372,7 +372,7 @@ class HistoryChanges(History):
         behind = {space: number for space, number in self._feeds.items() if number != self._written[space]}
         self._written |= behind
         if behind:
-            self._sql.many(
+            self._sql.run_many(
                 "UPDATE spaces SET events = :number WHERE name = :space",
                 [{"space": space, "number": number} for space, number in behind.items()],
             )
@@ -380,14 +380,14 @@ class HistoryChanges(History):
     def relate(self, link: Link) -> None:
         """Write a link; one of the same kind between the same memories is replaced."""
         self._sql.run(
-            self._sql.linked.format(RELATE),
+            self._sql.with_file_waiting.format(RELATE),
             **columns_of_value(link),
         )
 
     def keep_versions(self, id: str, versions: Sequence[Version]) -> None:
         """Write former states of a memory; the ones it already has stay."""
-        columns, of, _ = self._sql.hanging
-        self._sql.many(
+        columns, of, _ = self._sql.memory_key
+        self._sql.run_many(
             f"""
             INSERT INTO versions ({", ".join(columns)}, version, id, snapshot, replaced_at, replaced_by, reason)
             SELECT {", ".join(of)}, :version, :id, :snapshot, :replaced_at, :replaced_by, :reason
@@ -408,7 +408,7 @@ class HistoryChanges(History):
         :raises NotFound: if there is no such memory
         :raises Conflict: if the alias belongs to another memory or is a memory's id
         """
-        if self._sql.one("SELECT 1 FROM memories WHERE id = :id AND state <> 4", id=id) is None:
+        if self._sql.first_row("SELECT 1 FROM memories WHERE id = :id AND state <> 4", id=id) is None:
             raise NotFound(f"No memory {id!r}.")
         self.add_alias(alias, id)
         if self._aliased(alias) != id:
@@ -416,7 +416,7 @@ class HistoryChanges(History):
 
     def add_alias(self, alias: str, id: str) -> None:
         """Let a memory be found by another id as well, unless that is taken."""
-        columns, _, values = self._sql.hanging
+        columns, _, values = self._sql.memory_key
         self._sql.run(
             # memories and aliases by their ids
             f"""
@@ -431,8 +431,8 @@ class HistoryChanges(History):
 
     def move_alias(self, alias: str, id: str) -> None:
         """Let an alias belong to this memory from now on, whoever had it."""
-        columns, of, _ = self._sql.hanging
-        if self._sql.one("SELECT 1 FROM memories WHERE id = :id AND state < 4", id=id) is None:
+        columns, of, _ = self._sql.memory_key
+        if self._sql.first_row("SELECT 1 FROM memories WHERE id = :id AND state < 4", id=id) is None:
             return
         self._sql.run("DELETE FROM aliases WHERE alias = :alias", alias=alias)
         self._sql.run(
@@ -457,7 +457,7 @@ class HistoryChanges(History):
             """,
             **columns_of_value(operation),
         )
-        self._sql.many(
+        self._sql.run_many(
             "INSERT INTO deed_memories (deed, memory) VALUES (:deed, :memory) ON CONFLICT DO NOTHING",
             [{"deed": operation.id, "memory": memory} for memory in operation.memories],
         )
@@ -488,7 +488,7 @@ class HistoryChanges(History):
 
         :raises Unprocessable: if its caller used the key for another operation or other arguments
         """
-        row = self._sql.one(
+        row = self._sql.first_row(
             # the unique index of callers and keys
             """
             SELECT operation, arguments, result
@@ -538,7 +538,7 @@ class HistoryChanges(History):
             result=result,
             at=milliseconds(at),
         )
-        self._sql.many(
+        self._sql.run_many(
             "INSERT INTO result_memories (memory, caller, key) VALUES (:memory, :caller, :key)",
             [{"memory": memory, "caller": request.caller, "key": request.key} for memory in dict.fromkeys(memories)],
         )
@@ -554,7 +554,7 @@ class HistoryChanges(History):
 
     def end_owing(self, *ids: str) -> None:
         """Note that the client knows what these memories were compared with, or no longer needs to."""
-        self._sql.many("DELETE FROM owed WHERE memory = :memory", [{"memory": memory} for memory in ids])
+        self._sql.run_many("DELETE FROM owed WHERE memory = :memory", [{"memory": memory} for memory in ids])
 
     def forget_results(self, memory: str) -> None:
         """Forget every result that mentions a memory, which is erased."""
@@ -575,11 +575,11 @@ class HistoryChanges(History):
         )
 
     def _aliased(self, alias: str) -> str | None:
-        row = self._sql.one(
+        row = self._sql.first_row(
             f"""
             SELECT memories.id
             FROM aliases
-            JOIN memories ON {self._sql.hanging.meets("aliases", "memories")}
+            JOIN memories ON {self._sql.memory_key.joins("aliases", "memories")}
             WHERE aliases.alias = :alias
             """,
             alias=alias,

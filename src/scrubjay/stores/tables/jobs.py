@@ -100,7 +100,7 @@ class JobChanges(Jobs):
             return others[0]
         span = self._sql.span
         self._sql.run(f"DELETE FROM holds WHERE NOT {span.runs.format('holds')}")  # left by those who died
-        self._sql.many(
+        self._sql.run_many(
             f"""
             INSERT INTO holds (memory, holder, {", ".join(span.columns)})
             VALUES (:memory, :holder, {span.values})

@@ -33,7 +33,7 @@ class Spaces:
 
     def has(self, name: str) -> bool:
         """Whether there is a space of this name that was not dropped."""
-        found = self._sql.one("SELECT 1 FROM spaces WHERE name = :space AND deleted_at IS NULL", space=name)
+        found = self._sql.first_row("SELECT 1 FROM spaces WHERE name = :space AND deleted_at IS NULL", space=name)
         return found is not None
 
     def described(self) -> dict[str, str | None]:
@@ -86,15 +86,17 @@ class SpaceChanges(Spaces):
         :raises Conflict: if it holds memories that are not deleted
         :raises SpaceNotFound: if there is none
         """
-        if self._sql.one("SELECT 1 FROM spaces WHERE name = :space", space=name) is None:
+        if self._sql.first_row("SELECT 1 FROM spaces WHERE name = :space", space=name) is None:
             raise SpaceNotFound(f"No space {name!r}.")
         here = self._sql.space
-        if self._sql.one(f"SELECT 1 FROM memories WHERE space = {here} AND state IN (0, 1, 2) LIMIT 1", space=name):
+        if self._sql.first_row(
+            f"SELECT 1 FROM memories WHERE space = {here} AND state IN (0, 1, 2) LIMIT 1", space=name
+        ):
             raise Conflict(f"Space {name} still has memories.", hint="Forget them or move them first.")
         for table in (*CONVERSATION_PARTS, "conversations"):
             self._sql.run(f"DELETE FROM {table} WHERE space = :space", space=name)
         self._sql.run("UPDATE spaces SET deleted_at = :at WHERE name = :space", at=milliseconds(at), space=name)
-        self._sql.erased()
+        self._sql.note_erasure()
         self._known.discard(name)
 
     def number_checkpoint(self, space: str, wanted: int | None = None) -> int:
@@ -102,7 +104,7 @@ class SpaceChanges(Spaces):
 
         :raises SpaceNotFound: if the space was never created
         """
-        row = self._sql.one(
+        row = self._sql.first_row(
             f"""
             UPDATE spaces SET checkpoints = {self._sql.greatest}(checkpoints + 1, :wanted)
             WHERE name = :space

@@ -1,4 +1,4 @@
-"""SQL for what stands beside memories, which is written once for every backend: seven methods and a few names.
+"""The port over which the tables beside memories are read and written, with SQL that both backends share.
 
 Statements have `:name` parameters. A backend runs them on a reader's connection, or inside its transaction.
 """
@@ -33,19 +33,19 @@ class Span(NamedTuple):
 
 
 class Key(NamedTuple):
-    """How rows of one table name a row of another."""
+    """How rows of one table refer to a row of another."""
 
     columns: tuple[str, ...]
     of: tuple[str, ...]  # the columns of the other table that they hold
-    values: tuple[str, ...]  # what they hold of the row that parameters tell
+    values: tuple[str, ...]  # what they hold of the row that the statement's parameters name
 
-    def meets(self, table: str, other: str) -> str:
-        """A condition: a row of the first table names one of the second."""
+    def joins(self, table: str, other: str) -> str:
+        """Make the condition under which a row of the first table refers to one of the second."""
         pairs = zip(self.columns, self.of, strict=True)
         return " AND ".join(f"{table}.{column} = {other}.{named}" for column, named in pairs)
 
-    def told(self, table: str) -> str:
-        """A condition: a row names the one that parameters tell."""
+    def matches_parameters(self, table: str) -> str:
+        """Make the condition under which a row refers to the one that the statement's parameters name."""
         pairs = zip(self.columns, self.values, strict=True)
         return " AND ".join(f"{table}.{column} = {value}" for column, value in pairs)
 
@@ -61,8 +61,13 @@ class View(NamedTuple):
     audiences: tuple[Any, ...] | None  # None: all
 
 
-def seen_through(views: Collection[View], among: Callable[[str, Sequence[Any]], Condition], table: str) -> Condition:
-    """The audience predicate; without a view it admits nothing. `among` is a condition of a column's values."""
+def audience_condition(
+    views: Collection[View], among: Callable[[str, Sequence[Any]], Condition], table: str
+) -> Condition:
+    """Make the condition that an audience with these views sees a row; without a view it admits nothing.
+
+    `among` makes the condition that a column has one of some values.
+    """
     if not views:
         return "FALSE", []
     each = []
@@ -74,7 +79,7 @@ def seen_through(views: Collection[View], among: Callable[[str, Sequence[Any]], 
 
 
 def join_conditions(conditions: Collection[Condition], word: str) -> Condition:
-    """Several conditions as one, in brackets; no condition admits everything."""
+    """Join conditions to one, in brackets; no condition admits everything."""
     if not conditions:
         return "TRUE", []
     sql = f"\n{word} ".join(sql for sql, _ in conditions)
@@ -82,7 +87,7 @@ def join_conditions(conditions: Collection[Condition], word: str) -> Condition:
 
 
 def bounds(filter: Filter) -> Iterator[tuple[str, str, int | float]]:
-    """Columns that a filter limits, from which side, and where."""
+    """List the columns that a filter bounds, each with its operator and its bound."""
     if filter.created_since is not None:
         yield "created_at", ">=", milliseconds(filter.created_since)
     if filter.created_until is not None:
@@ -96,7 +101,7 @@ def bounds(filter: Filter) -> Iterator[tuple[str, str, int | float]]:
 def by_columns(
     filter: Filter, now: int, mark: str, among: Callable[[str, Sequence[Any]], Condition]
 ) -> Iterator[Condition]:
-    """What a filter asks of columns that the indexes hold."""
+    """Make the conditions on columns that the indexes of vectors hold too; most conditions belong in `by_rows`."""
     if filter.expired is not None:
         lasting = "memories.expires_at IS NULL OR memories.expires_at >"
         yield f"({'memories.expires_at <=' if filter.expired else lasting} {mark})", [now]
@@ -108,7 +113,7 @@ def by_columns(
 
 
 def by_rows(filter: Filter, mark: str, among: Callable[[str, Sequence[Any]], Condition]) -> Iterator[Condition]:
-    """What a filter asks of columns that are called the same in every backend, and that no index of vectors holds."""
+    """Make the conditions on columns that both backends name alike and that no index of vectors holds."""
     if filter.accessed_until is not None:
         yield f"memories.accessed_at <= {mark}", [milliseconds(filter.accessed_until)]
     for column in ("source", "client", "caller", "transport", "session_id"):
@@ -127,8 +132,8 @@ def by_rows(filter: Filter, mark: str, among: Callable[[str, Sequence[Any]], Con
         yield f"(memories.id >= {mark} AND memories.id < {mark})", [filter.id_prefix, filter.id_prefix + LAST_LETTER]
 
 
-def talks(audience: Audience, mark: str) -> Condition:
-    """Which conversations are there for an audience."""
+def visible_conversations(audience: Audience, mark: str) -> Condition:
+    """Make the condition that an audience may know of a conversation."""
     by_sight: dict[Sight, Condition] = {
         Sight.PUBLIC: ("FALSE", []),
         Sight.SHARED: ("conversations.access_level <> 'private'", []),
@@ -142,8 +147,8 @@ def talks(audience: Audience, mark: str) -> Condition:
     return join_conditions(conditions, "OR")
 
 
-def behind(after: Position | None, value: str, mark: str, *, descending: bool) -> Iterator[Condition]:
-    """Where a list goes on, if it does: it is sorted by a value, then by arrival."""
+def conditions_after(after: Position | None, value: str, mark: str, *, descending: bool) -> Iterator[Condition]:
+    """Make the condition that a row comes behind this position of a list sorted by a value, then by arrival."""
     beyond = "<" if descending else ">"
     if after is not None and after.value is not None:
         yield f"({value}, memories.seq) {beyond} ({mark}, {mark})", [after.value, after.seq]
@@ -151,7 +156,8 @@ def behind(after: Position | None, value: str, mark: str, *, descending: bool) -
         yield f"memories.seq {beyond} {mark}", [after.seq]
 
 
-# Memories that something supersedes for those who see `others` under a condition, though not for everyone.
+# Ids of memories that something supersedes, though not for everyone: only for readers who see `others`, which the
+# condition in place of {} says.
 SUPERSEDED = """
     SELECT asides.memory
     FROM asides
@@ -164,7 +170,8 @@ POINTERS = ("supersedes", "superseded_by")
 
 
 def pointer(name: str, visible: str) -> str:
-    """A column that names another memory, or what it names to those only who see `others` under this condition."""
+    """Make the SQL of a column that names another memory: the row's own, or what is said only to readers who see that
+    memory (`others`) under this condition."""
     # the primary key of asides, memories by their ids
     return f"""
         coalesce(memories.{name}, (
@@ -181,15 +188,15 @@ def pointer(name: str, visible: str) -> str:
     """
 
 
-def columns_told(columns: Mapping[str, str], others: Condition) -> Condition:
-    """The columns of a memory as they are for readers who see `others` under this condition."""
+def columns_as_seen(columns: Mapping[str, str], others: Condition) -> Condition:
+    """Make the SELECT list of a memory's columns for readers who see other memories under this condition."""
     visible, values = others
-    told = [pointer(name, visible) if name in POINTERS else column for name, column in columns.items()]
-    return ", ".join(told), [value for name in POINTERS if name in columns for value in values]
+    selected = [pointer(name, visible) if name in POINTERS else column for name, column in columns.items()]
+    return ", ".join(selected), [value for name in POINTERS if name in columns for value in values]
 
 
 def name_values(condition: tuple[str, Sequence[object]], mark: str, prefix: str) -> Clause:
-    """A condition that has a mark for each of its values, with a name for each instead."""
+    """Give each value of a condition a name of its own, in place of its mark."""
     sql, values = condition
     first, *rest = sql.split(mark)
     names = [f"{prefix}{number}" for number, _ in enumerate(values)]
@@ -203,10 +210,10 @@ class Sql(ABC):
     space_name: str  # with that column in place of {}: the name of the space
     name: str  # what the columns `user_id` and `conversation_id` of memories hold of the one named `:name`
     span: Span
-    hanging: Key  # how rows that belong to a memory name it, given as `:memory`
+    memory_key: Key  # how rows that belong to a memory refer to it, given as `:memory`
     greatest: str  # the function that gives the greatest of its arguments
-    linked: str  # with a statement that writes a link in place of {}: the same, and a file that names it waits
-    telling: str  # a statement after which whoever listens hears of what is written in a `:space`; empty if none is
+    with_file_waiting: str  # the same statement, which writes a link, in place of {}, and the file that names it waits
+    notification: str  # a statement that wakes listeners of a `:space` once this is committed; empty if none is
     each: str  # with a list of texts in place of {list}: its rows, each a `value` and its `place`, from 0
     json: str  # with a column of JSON in place of {}: what `->>` can be asked of
     place: str  # the function that gives the place of a text in another
@@ -215,48 +222,48 @@ class Sql(ABC):
 
     @abstractmethod
     def memories(self, where: str, audience: Audience | None, /, *, order: str = "", **values: object) -> list[Memory]:
-        """The memories under a condition, as the audience may see them; without one, as the rows have them."""
+        """Read the memories that meet a condition, as the audience may see them; without one, as the rows have them."""
 
     @abstractmethod
     def vectors(self, memory: str, model: str | None = None) -> list[Vector]:
-        """The vectors of a memory's parts, in order: of a further model, by its fingerprint, or of the store's own."""
+        """Read the vectors of a memory's parts in order: a further model's, by its fingerprint, or the store's."""
 
     @abstractmethod
     def visible(self, audience: Audience, table: str = "memories") -> Clause:
-        """A condition: the audience sees the memory in this table; names of its values begin with the table's."""
+        """Make the condition that the audience sees the memory in this table; its values' names begin alike."""
 
     @abstractmethod
     def count(self, where: str, audience: Audience, /, *, index: str, **values: object) -> int:
-        """How many memories under a condition an audience sees, of which this index holds all that is asked."""
+        """Count the memories that meet a condition and that an audience sees, on an index that holds all of it."""
 
     @abstractmethod
     def among(self, column: str, values: str) -> str:
-        """A condition: the column has one of the values of the list that the parameter with this name is."""
+        """Make the condition that the column has a value of the list that the parameter of this name holds."""
 
     @abstractmethod
     def all(self, statement: str, /, **values: object) -> list[Row]:
-        """Every row of a query."""
+        """Read every row of a query."""
 
-    def touched(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:  # noqa: ARG002
-        """Which of these memories links may touch, or join with another of those `within`; a backend that cannot
-        tell without looking names them all."""
+    def find_linked(self, ids: Sequence[str], within: Collection[str] | None = None) -> Sequence[str]:  # noqa: ARG002
+        """Find those of these memories that links may touch, or may join with another of those `within`. A backend
+        that cannot know without reading links returns all of them."""
         return ids
 
     @abstractmethod
     def run(self, statement: str, /, **values: object) -> int:
-        """Change something; how many rows were."""
+        """Run a statement that changes rows, and return how many it changed."""
 
     @abstractmethod
-    def many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
-        """The same statement for each of these."""
+    def run_many(self, statement: str, rows: Iterable[Mapping[str, object]], /) -> None:
+        """Run the same statement once for each of these rows of parameters."""
 
-    def one(self, statement: str, /, **values: object) -> Row | None:
-        """The first row of a query."""
+    def first_row(self, statement: str, /, **values: object) -> Row | None:
+        """Read the first row of a query, or None."""
         return next(iter(self.all(statement, **values)), None)
 
-    def settled(self, statement: str, /, **values: Hashable) -> Row | None:
-        """The same; a backend may remember it for as long as nothing is committed."""
-        return self.one(statement, **values)
+    def cached_row(self, statement: str, /, **values: Hashable) -> Row | None:
+        """Read the first row of a query that a backend may remember for as long as nothing is committed."""
+        return self.first_row(statement, **values)
 
-    def erased(self) -> None:  # noqa: B027 -- not every backend needs to know
-        """Say that text was erased: a backend may have copies of it to get rid of once this is committed."""
+    def note_erasure(self) -> None:  # noqa: B027 -- not every backend needs to know
+        """Note that text was erased: a backend may have copies of it to remove once this is committed."""

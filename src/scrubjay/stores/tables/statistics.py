@@ -80,7 +80,7 @@ class Statistics:
                 count(category_agreed), {_sum("category_agreed")}, {_sum("repeat")},
                 count(*) FILTER (WHERE expires_at <= :at AND state IN (0, 1)), min(created_at)
             FROM memories
-            LEFT JOIN archives ON {self._sql.hanging.meets("archives", "memories")}
+            LEFT JOIN archives ON {self._sql.memory_key.joins("archives", "memories")}
             WHERE {{}}
             """,
             at=milliseconds(now),
@@ -240,7 +240,7 @@ class StatisticsChanges(Statistics):
             for memory, one in batch.readings.items()
             for hour, count in one.hours.items()
         )
-        self._sql.many(
+        self._sql.run_many(
             # memories by their ids
             f"""
             UPDATE memories
@@ -263,14 +263,14 @@ class StatisticsChanges(Statistics):
             }
             for one in batch.recalls
         ]
-        self._sql.many(
+        self._sql.run_many(
             """
             INSERT INTO recalls (at, space, user_id, client, memories)
             VALUES (:at, :space, :user, :client, :memories)
             """,
             recalls,
         )
-        self._sql.many(
+        self._sql.run_many(
             """
             INSERT INTO recall_counts (space, user_id, hour, recalls, memories)
             VALUES (:space, :user, :hour, 1, :number)
@@ -285,7 +285,7 @@ class StatisticsChanges(Statistics):
         )
 
     def _note(self, rows: Iterable[Mapping[str, object]]) -> None:
-        self._sql.many(
+        self._sql.run_many(
             # memories by their ids, the primary key of activity
             f"""
             INSERT INTO activity (part, at, space, audience, reads, consolidations, consolidated)

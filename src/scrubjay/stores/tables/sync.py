@@ -71,11 +71,11 @@ class Sync:
         which, (visible, values) = self._sql.among("memories.id", "ids"), self._sql.visible(audience)
         memories = self._sql.memories(f"{which} AND {visible}", None, order="", **values, ids=list(ids))
         rows = self._sql.all(f"SELECT id, state, final, parts FROM memories WHERE {which}", ids=list(ids))
-        told = {name: rest for name, *rest in rows}
+        states = {name: rest for name, *rest in rows}
         seen, aliases = self._seen(ids), self._aliases(ids)
         found = {}
         for memory in memories:
-            state, final, parts = told[memory.id]
+            state, final, parts = states[memory.id]
             found[memory.id] = Replica(
                 memory=memory,
                 erased=erased_of(state, final),
@@ -99,7 +99,7 @@ class Sync:
 
     def heard(self, speaker: str, listener: str, space: str) -> Heard:
         """How far one store (by its origin) has heard another's feed of a space; from the beginning if never."""
-        row = self._sql.one(
+        row = self._sql.first_row(
             # the primary key
             "SELECT number, proof FROM heard WHERE speaker = :speaker AND listener = :listener AND space = :space",
             speaker=speaker,
@@ -143,7 +143,7 @@ class Sync:
             FROM memories
             CROSS JOIN ancestry
             WHERE {self._sql.among("memories.id", "ids")}
-            AND {self._sql.hanging.meets("ancestry", "memories")}
+            AND {self._sql.memory_key.joins("ancestry", "memories")}
             AND (ancestry.origin <> memories.origin OR ancestry.hlc > memories.hlc)
             ORDER BY ancestry.origin
             """,
@@ -162,7 +162,7 @@ class Sync:
             FROM memories
             CROSS JOIN aliases
             WHERE {self._sql.among("memories.id", "ids")}
-            AND {self._sql.hanging.meets("aliases", "memories")}
+            AND {self._sql.memory_key.joins("aliases", "memories")}
             ORDER BY aliases.alias
             """,
             ids=list(ids),
@@ -223,11 +223,11 @@ class SyncChanges(Sync):
         a filter tell each audience its own.
         """
         self._sql.run("DELETE FROM asides WHERE memory = :id", id=id)
-        self._sql.many(
+        self._sql.run_many(
             "INSERT INTO asides (memory, role, other, hlc) VALUES (:memory, :role, :other, :hlc)",
             [{"memory": id, **one._asdict()} for one in asides],
         )
-        row = self._sql.one("SELECT state FROM memories WHERE id = :id AND state < 4", id=id)
+        row = self._sql.first_row("SELECT state FROM memories WHERE id = :id AND state < 4", id=id)
         if row is not None:
             state = int(superseded_by is not None) if row[0] in AT_HAND else row[0]
             pointers = {"supersedes": supersedes, "superseded_by": superseded_by}
@@ -305,7 +305,7 @@ class SyncChanges(Sync):
         former, origin = self._history.fact("origin"), random_suffix(16)
         self._history.set_fact("origin", origin)
         if late:
-            columns, of, _ = self._sql.hanging
+            columns, of, _ = self._sql.memory_key
             self._sql.run("UPDATE memories SET origin = :origin WHERE origin = :former", origin=origin, former=former)
             self._sql.run(
                 f"""
@@ -320,8 +320,8 @@ class SyncChanges(Sync):
 
     def note_seen(self, id: str, others: Mapping[str, int]) -> None:
         """Let other stores' changes be seen by a memory, each up to this clock value or a later one known already."""
-        columns, of, _ = self._sql.hanging
-        self._sql.many(
+        columns, of, _ = self._sql.memory_key
+        self._sql.run_many(
             f"""
             INSERT INTO ancestry ({", ".join(columns)}, origin, hlc)
             SELECT {", ".join(of)}, :origin, :hlc FROM memories WHERE memories.id = :memory

@@ -51,7 +51,7 @@ class Upkeep:
             SELECT memories.id, pending.next_part, pending.attempts, pending.judged
             FROM pending
             CROSS JOIN memories
-            WHERE {self._sql.hanging.meets("pending", "memories")}
+            WHERE {self._sql.memory_key.joins("pending", "memories")}
             AND memories.state < 3
             ORDER BY pending.attempts, pending.memory
             LIMIT :limit
@@ -72,7 +72,7 @@ class Upkeep:
 
     def any_waits(self) -> bool:
         """Whether a memory has no vector yet and waits for one."""
-        return self._sql.one("SELECT 1 FROM pending WHERE next_part = 0 LIMIT 1") is not None
+        return self._sql.first_row("SELECT 1 FROM pending WHERE next_part = 0 LIMIT 1") is not None
 
     def uncompared(self, ids: Sequence[str]) -> list[str]:
         """Which of these memories wait to be compared with earlier ones."""
@@ -81,7 +81,7 @@ class Upkeep:
             f"""
             SELECT memories.id
             FROM memories
-            JOIN pending ON {self._sql.hanging.meets("pending", "memories")}
+            JOIN pending ON {self._sql.memory_key.joins("pending", "memories")}
             WHERE {self._sql.among("memories.id", "ids")}
             AND NOT pending.judged
             """,
@@ -115,7 +115,7 @@ class Upkeep:
 
     @property
     def _lacks_vectors(self) -> str:
-        meets = self._sql.hanging.meets
+        meets = self._sql.memory_key.joins
         return f"""memories.state < 3
             AND NOT EXISTS (SELECT 1 FROM archives WHERE {meets("archives", "memories")})
             AND NOT EXISTS (
@@ -158,8 +158,8 @@ class UpkeepChanges(Upkeep):
     def await_judgement(self, *ids: str) -> None:
         """Let memories that have their vectors wait for being compared with earlier ones, after what waits for
         vectors."""
-        columns, of, _ = self._sql.hanging
-        self._sql.many(
+        columns, of, _ = self._sql.memory_key
+        self._sql.run_many(
             f"""
             INSERT INTO pending ({", ".join(columns)}, next_part, attempts)
             SELECT {", ".join(of)}, :part, 1 FROM memories WHERE memories.id = :memory
@@ -169,8 +169,8 @@ class UpkeepChanges(Upkeep):
         )
 
     def end_judgement(self, id: str) -> None:
-        told = self._sql.hanging.told("pending")
-        self._sql.run(f"DELETE FROM pending WHERE {told} AND next_part = :part", memory=id, part=ONLY_TO_JUDGE)
+        its_row = self._sql.memory_key.matches_parameters("pending")
+        self._sql.run(f"DELETE FROM pending WHERE {its_row} AND next_part = :part", memory=id, part=ONLY_TO_JUDGE)
 
     def keep_models(self, models: Sequence[str]) -> None:
         """Let these be the only models with vectors in the store beside its own; the vectors of others are deleted."""
@@ -190,7 +190,7 @@ class UpkeepChanges(Upkeep):
             f"""
             UPDATE pending
             SET attempts = attempts + :failed, judged = coalesce(:judged, judged)
-            WHERE {self._sql.hanging.told("pending")}
+            WHERE {self._sql.memory_key.matches_parameters("pending")}
             """,
             failed=int(failed),
             judged=judged,
