@@ -501,8 +501,8 @@ WORDINGS = array(text(minLength=1, maxLength=MAX_WORDING), maxItems=MAX_WORDINGS
 ROOM = 950_000  # bytes of a reply's items; the rest of the megabyte is for its other fields
 
 
-def fitting(items: Iterable[Body]) -> int:
-    """How many of the items fit into a reply; at least one."""
+def count_that_fit(items: Iterable[Body]) -> int:
+    """Count the items that fit into a reply: at least one."""
     room, count = ROOM, 0
     for item in items:
         room -= len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) + len(",")
@@ -513,7 +513,7 @@ def fitting(items: Iterable[Body]) -> int:
 
 
 def left_out(count: int) -> Body:
-    """How a reply says that it was cut."""
+    """Make the field by which a reply says that items were left out."""
     return {"left_out": count} if count else {}
 
 

@@ -152,7 +152,7 @@ def list_memories(
 ) -> Any:
     """Memories in order, newest first unless asked otherwise."""
     part: Body = {"limit": limit, "offset": offset, "cursor": cursor}
-    part["room"] = lambda found: base.fitting(map(to_json, found))
+    part["room"] = lambda found: base.count_that_fit(map(to_json, found))
     page = engine.list(filter, order=order, descending=not ascending, counted=True, **part)
     more = present(cursor=page.cursor, left_out=page.left_out or None)
     doubts = engine.conflicts.doubts(page.memories)

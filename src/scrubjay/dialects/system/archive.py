@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 
 from scrubjay.dialects.base import COUNT, LEFT_OUT, SHARE, TIME, Body, array, flag, present, record, text
-from scrubjay.dialects.system.definitions import ID, NUMBER, SAME_AS, code_of, moment, success_reply, takes, tools
+from scrubjay.dialects.system.definitions import (
+    ID,
+    NUMBER,
+    SAME_AS,
+    code_of,
+    input_schema,
+    moment,
+    success_reply,
+    tools,
+)
 from scrubjay.engine.archive.archiving import Archived, Criteria, Terms
 from scrubjay.engine.archive.restoring import BroughtBack, LeftAway, Mode, Restored
 from scrubjay.engine.engine import Engine
@@ -21,7 +30,7 @@ NULLABLE_ID = {"type": ["string", "null"]}
 @tools.writes(
     "Archive memories",
     of_one_version=True,
-    takes=takes("archive_memory"),
+    takes=input_schema("archive_memory"),
     gives={
         "archive_job_id": {**NULLABLE_ID, "description": "null in a dry run"},
         "archived_count": COUNT,
@@ -103,7 +112,7 @@ def criteria(given: Body) -> Criteria:
 @tools.writes(
     "Restore memories",
     of_one_version=True,
-    takes=takes(
+    takes=input_schema(
         "restore_memory",
         version_id=text(
             "With memory_id: go back to this earlier version (previous_version_id of an update)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrubjay.dialects.base import COUNT, SHARE, TIME, Body, array, flag, object_schema, text
-from scrubjay.dialects.system.definitions import CATEGORY, ID, TAGS, success_reply, takes, tools
+from scrubjay.dialects.system.definitions import CATEGORY, ID, TAGS, input_schema, success_reply, tools
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy, Writer
 
@@ -12,7 +12,7 @@ from scrubjay.engine.lifecycle.consolidation import ConsolidationPlan, Strategy,
     "Consolidate memories",
     destructive=True,
     asks=True,
-    takes=takes("consolidate_memories"),
+    takes=input_schema("consolidate_memories"),
     gives={
         "consolidated_memory_id": ID,
         "source_memory_ids": array(ID),

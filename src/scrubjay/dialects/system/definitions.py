@@ -188,7 +188,8 @@ def success_reply(**fields: Any) -> Body:
     return {"api_version": API_VERSION, "success": True, **plain(fields)}
 
 
-def takes(name: str, **more: Schema) -> Schema:
+def input_schema(name: str, **more: Schema) -> Schema:
+    """The specification's schema of what an operation takes, with our own fields."""
     schema: Schema = INPUTS[name]["takes"]
     return with_fields(schema, **more)
 

@@ -16,7 +16,7 @@ from scrubjay.dialects.base import (
     WORDINGS,
     Body,
     array,
-    fitting,
+    count_that_fit,
     flag,
     integer,
     left_out,
@@ -42,12 +42,12 @@ from scrubjay.dialects.system.definitions import (
     TOLERANCE,
     ahead,
     check_range,
+    input_schema,
     moment,
     read_filter,
     show_memory,
     success_reply,
     system,
-    takes,
     tools,
 )
 from scrubjay.engine.engine import Engine
@@ -59,14 +59,14 @@ from scrubjay.values.memory import AccessLevel, Category, Memory, NewMemory, Sou
 from scrubjay.values.search import Decay, Hit, Order, Query, Verdict, Weights
 from scrubjay.values.times import iso
 
-__all__ = ["system"]
+__all__ = ["system"]  # table.py finds a dialect in the module that imports all of its operations
 
 # --- store -----------------------------------------------------------------------------------------------------------
 
 
 @tools.writes(
     "Store a memory",
-    takes=takes("store_memory", also=PHRASES),
+    takes=input_schema("store_memory", also=PHRASES),
     fields={"created_at": "context.timestamp"},
     gives={
         "memory_id": ID,
@@ -123,7 +123,7 @@ VERDICT = text("How far it is an answer, whatever the weights say", enum=[str(ve
 
 @tools.reads(
     "Recall memories",
-    takes=takes("recall_memories", also=WORDINGS),
+    takes=input_schema("recall_memories", also=WORDINGS),
     gives={
         "query": text(),
         "total_results": COUNT,
@@ -171,7 +171,7 @@ def recall_memories(engine: Engine, args: Body) -> Body:
         )
     )
     memories = [show_recall(hit) for hit in hits]
-    count = fitting(memories)
+    count = count_that_fit(memories)
     return success_reply(
         query=args["query"],
         total_results=hits.total,
@@ -236,7 +236,7 @@ def show_archive(memory: Memory) -> Body:
     "Update a memory",
     of_one_version=True,
     destructive=True,
-    takes=takes(
+    takes=input_schema(
         "update_memory",
         expected_version=integer("Change the memory only if this is its version (409 otherwise)", minimum=1),
         updates=with_fields(INPUTS["update_memory"]["takes"]["properties"]["updates"], also=PHRASES),
@@ -306,7 +306,7 @@ def tag_change(tags: Mapping[str, Any] | None) -> TagChange | None:
     "Forget a memory",
     of_one_version=True,
     destructive=True,
-    takes=takes("forget_memory"),
+    takes=input_schema("forget_memory"),
     gives={
         "memory_id": ID,
         "deletion_type": text(enum=["soft", "hard"]),
@@ -357,7 +357,7 @@ STATS = ("content_length", "link_count", "days_since_creation", "days_since_acce
 
 @tools.reads(
     "List memories",
-    takes=takes("list_memories"),
+    takes=input_schema("list_memories"),
     gives={
         "total_count": COUNT,
         "returned_count": COUNT,
@@ -414,7 +414,7 @@ def list_memories(engine: Engine, args: Body) -> Body:
         cursor=cursor,
         counted=True,
         linked=args.get("include_stats", False),
-        room=lambda found: fitting(show_listing(memory, content=content) for memory in found),
+        room=lambda found: count_that_fit(show_listing(memory, content=content) for memory in found),
     )
     now = engine.now()
     memories = []
@@ -503,7 +503,7 @@ METRICS = {
 
 @tools.reads(
     "Get statistics",
-    takes=takes("get_memory_stats"),
+    takes=input_schema("get_memory_stats"),
     gives={
         "scope": text(enum=["global", "user", "conversation", "category"]),
         "time_range": record({"start": TIME, "end": TIME}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.dialects.base import COUNT, LEFT_OUT, TIME, Body, Reach, array, record, text
-from scrubjay.dialects.system.definitions import ID, moment, success_reply, takes, tools
+from scrubjay.dialects.system.definitions import ID, input_schema, moment, success_reply, tools
 from scrubjay.engine.engine import Engine
 from scrubjay.engine.sync.run import Keep, Resolution, SyncFilter, SyncRequest, SyncType
 from scrubjay.errors import InvalidInput
@@ -34,7 +34,7 @@ SUMMARY = [
     destructive=True,  # deletions are passed on, and the losing side of a conflict is overwritten
     idempotent=True,
     reach=Reach.LOCAL,
-    takes=takes(
+    takes=input_schema(
         "sync_memories",
         decisions={
             "type": "array",

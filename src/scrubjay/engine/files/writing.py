@@ -149,7 +149,7 @@ class FolderWriter:
         old = None if found is None else found.document
         data = markdown.render_file(document_of(memory, self._records, old, self._synced.may_lie_here))
         name = kept_name(file, memory) or next(possible_names(memory))
-        called = name  # by files that were written before this one
+        expected_name = name  # to which other files may already link
         if found is None or name != file.name:
             name, stamp = self._write_new(data, memory)
             if file.name and file.name != name:
@@ -161,7 +161,7 @@ class FolderWriter:
         if keys_in(memory):
             NoteLinks(self._engine, self._space).expect([memory.content])
         with self._records.writing() as tx:
-            if name != called:
+            if name != expected_name:
                 tx.files.keep(self._find_linking(tx, memory))
             written = Bytes(data=data, stamp=stamp)
             tx.files.in_sync(memory.id, name=name, hash=written.hash, stamp=stamp, version=memory.version)

@@ -1,10 +1,10 @@
 """Who calls, and in which space: decided before any route is reached. Default deny.
 
 Every request leaves here with an engine bound to its caller and its space (`request.state.engine`), or is refused. Only
-what `is_open` names passes without a credential. The space is `?space=` or `X-Scrubjay-Space`, which must exist: the
-first store would create a misspelt one. Otherwise it is the process's own, or the first that the caller was
-granted, if that one was not. It is written to, and the first among those that are read; a read over REST that names one
-stays in it (rest.py).
+paths for which `is_open` is true pass without a credential. The space is `?space=` or `X-Scrubjay-Space`, which must
+exist: the first store would create a misspelt one. Without one: the process's space if the caller was granted it, else
+the caller's first. That space is written to, and is the first of those that are read; a read over REST that names a
+space stays in it (rest.py).
 
 A request is authenticated once, and a stream may last for days. So while any is open, one task checks all of them again
 every few seconds, each credential once however many streams it has. A stream whose credential fails, or whose caller
@@ -44,7 +44,7 @@ def is_open(path: str) -> bool:
 
 
 class Admission:
-    """Binds the engine. `refused` builds the answer to a rejected request."""
+    """Binds the engine of each request to its caller. `refused` builds the answer to a rejected request."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ def spaces_named(request: Request) -> tuple[str, ...]:
 
 
 def with_rate(scope: Scope, send: Send) -> Send:
-    """Every reply has its caller's rate: that of the operation if one was called, otherwise that of all requests."""
+    """Add the caller's rate to the reply: that of the operation if one was called, otherwise that of all requests."""
 
     async def send_with_rate(message: Message) -> None:
         rate = scope.get("state", {}).get("rate")
@@ -116,8 +116,8 @@ Prove = Callable[[Request, str], Proven]
 
 
 @dataclass(eq=False, slots=True)
-class Answer:
-    """One that may become a stream."""
+class OpenAnswer:
+    """The answer to one request, for as long as it is being sent."""
 
     request: Request
     caller: Caller
@@ -125,23 +125,25 @@ class Answer:
     of_events: bool = False
 
     @property
-    def proof(self) -> tuple[object, ...]:
-        """Equal for those that can be checked together."""
+    def checked_with(self) -> tuple[object, ...]:
+        """The credential and the caller: answers for which both are equal are checked again together."""
         return proof_in(self.request), self.caller
 
 
 class OpenStreams:
+    """Answers without a known length, whose callers are checked again every few seconds while any is open."""
+
     def __init__(self, prove: Prove, seconds: float = RECHECK_SECONDS) -> None:
         self._prove = prove
         self._seconds = seconds
-        self._open: set[Answer] = set()
+        self._open: set[OpenAnswer] = set()
         self._watching: asyncio.Task[None] | None = None
 
     async def run(self, app: ASGIApp, request: Request, caller: Caller, receive: Receive, send: Send) -> None:
         """Let the app answer, for as long as its caller may read the answer."""
-        answer = Answer(request, caller)
+        answer = OpenAnswer(request, caller)
 
-        async def noticed(message: Message) -> None:
+        async def send_and_watch(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = Headers(raw=message["headers"])
                 answer.of_events = headers.get("content-type", "").startswith("text/event-stream")
@@ -151,36 +153,37 @@ class OpenStreams:
 
         try:
             with answer.running:
-                await app(request.scope, receive, noticed)
+                await app(request.scope, receive, send_and_watch)
         finally:
             self._leave(answer)
         # Events may end anywhere. Part of anything else (an export) must not look complete: the connection is cut.
         if answer.running.cancelled_caught and answer.of_events:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _watch(self, answer: Answer) -> None:
+    def _watch(self, answer: OpenAnswer) -> None:
         self._open.add(answer)
         if self._watching is None:
-            self._watching = asyncio.create_task(self._look_again())
+            self._watching = asyncio.create_task(self._check_again())
 
-    def _leave(self, answer: Answer) -> None:
+    def _leave(self, answer: OpenAnswer) -> None:
         self._open.discard(answer)
         if not self._open and self._watching is not None:
             self._watching.cancel()
             self._watching = None
 
-    async def _look_again(self) -> None:
+    async def _check_again(self) -> None:
         while True:
             await anyio.sleep(self._seconds)
-            alike: dict[tuple[object, ...], list[Answer]] = {}
+            alike: dict[tuple[object, ...], list[OpenAnswer]] = {}
             for answer in self._open:
-                alike.setdefault(answer.proof, []).append(answer)
+                alike.setdefault(answer.checked_with, []).append(answer)
             for answers in alike.values():
-                if not await run_sync(self._still_good, answers[0]):
+                if not await run_sync(self._may_go_on, answers[0]):
                     for answer in answers:
                         answer.running.cancel()
 
-    def _still_good(self, answer: Answer) -> bool:
+    def _may_go_on(self, answer: OpenAnswer) -> bool:
+        """Whether the credential still proves the same caller, with the same rights."""
         with suppress(Error):  # the store is unavailable for a moment; the next check decides
             try:
                 return self._prove(answer.request, answer.request.method).caller == answer.caller
