@@ -91,6 +91,16 @@ def test_what_another_changed_since_is_not_taken_back(jay, mine, other):
     assert jay.get(note).content != before.content
 
 
+def test_the_last_change_is_the_last_one_though_the_clock_was_set_back(jay, clock):
+    ask = by(jay, "claude")
+    kept = ask("remember", facts=["The tide table hangs in the hall"]).body["remembered"][0]["memory"]["id"]
+    clock.move(hours=-1)
+    slip = ask("remember", facts=["A slip"]).body["remembered"][0]["memory"]["id"]
+
+    assert ask("undo").body["memory"]["id"] == slip
+    assert jay.get(kept).status is Status.ACTIVE
+
+
 def test_who_has_changed_nothing_is_told_so(jay):
     by(jay, "cursor")("remember", facts=["The ferry leaves at nine"])
 

@@ -66,7 +66,8 @@ class Callers:
         return None if row is None else value_of(Session, row)
 
     def acts(self, filter: ActFilter, *, limit: int) -> list[Act]:
-        """What was done, newest first: changes of memories (the events of the spaces) and changes of rights."""
+        """What was done, newest first: changes of memories (the events of the spaces) and changes of rights. Within a
+        space they come in the order in which they happened, even if the clock was set back."""
         where, values = self._wanted(filter)
         rows = self._sql.all(
             # Reads both tables whole: an audit is rare, and an index would be paid for by every write.
@@ -75,14 +76,15 @@ class Callers:
                 (SELECT created_by FROM credentials WHERE id = credential)
             FROM (
                 SELECT at, user_id, action, space, memory, NULL AS subject, client, transport, reason, credential,
-                    number
+                    number, max(at) OVER (PARTITION BY space ORDER BY number) AS latest
                 FROM events
                 UNION ALL
-                SELECT at, user_id, action, space, NULL, subject, client, transport, reason, credential, number
+                SELECT at, user_id, action, space, NULL, subject, client, transport, reason, credential,
+                    number, max(at) OVER (ORDER BY number)
                 FROM acts
             ) AS everything
             WHERE {where}
-            ORDER BY at DESC, number DESC
+            ORDER BY latest DESC, number DESC
             LIMIT :limit
             """,
             limit=limit,
