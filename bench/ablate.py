@@ -66,7 +66,7 @@ def recording(into: list[Recorded]) -> Iterator[None]:
         return fuse(*given)
 
     def rank_and_record(found: Any, query: Query, periods: Any, glimpses: Any, **further: Any) -> Any:
-        one, best = into[-1], found.first(ranking.LOOKED)
+        one, best = into[-1], found.first(ranking.MOST_LOOKED_AT)
         one.ranked, one.passages = (query, tuple(periods), glimpses), further["passages"]
         one.links = [*further["links_among"](best, found.memories)]
         if not any(glimpses.conversation):
@@ -206,14 +206,14 @@ def rules() -> Rules:
         "… shortness of notes": [(ranking, "NOTE", 0.0)],
         "… subject": [(ranking, "SUBJECT", 0.0)],
         "… named times": [(ranking, "TIME", 0.0)],
-        "… conversation": [(ranking, "TOGETHER", 0.0)],
+        "… conversation": [(ranking, "CONVERSATION_PULL", 0.0)],
         "newer on one thing": [(ranking, "newer_first", same)],
         "… not of people who talk": [(freshness, "TALKING", none)],
         "… not of speakers": [(freshness, "states_something", always)],
         "… not on another": [(freshness, "is_on_another", never)],
         "… not of who asks what was": [(freshness, "FORMER", none)],
         "of a pair the newer": [(ranking, "fresh_first", same)],
-        "label: what is outdone": [(ranking, "hand_over", same)],
+        "label: what is outdone": [(ranking, "pass_chances_on", same)],
         "label: who speaks": [(ranking, "PERSON", 0.0)],
         "label: half of the words": [(ranking, "WORDED", 2.0)],
         **{

@@ -8,18 +8,18 @@ from operator import itemgetter
 from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.engine.search.freshness import ANSWERS_TOO
 from scrubjay.engine.search.ranking import (
+    CONVERSATION_PULL,
     FULLY_READ,
-    LONG,
     LONG_COSTS,
-    LOOKED,
     MEANING,
     MOST_DOUBLINGS,
     MOST_IN_NOTES,
+    MOST_LOOKED_AT,
     NOTE,
+    OPENING_LENGTH,
     PERSONAL,
     SUBJECT,
     TIME,
-    TOGETHER,
     Candidate,
 )
 from scrubjay.text.time_expressions import DAY
@@ -57,14 +57,14 @@ def second_look(candidates, glimpses, question, periods, passages):
             continue
         boosts = {}
         said = words_of(glimpse.opening)
-        if one.cosine is not None and glimpse.length > LONG:
+        if one.cosine is not None and glimpse.length > OPENING_LENGTH:
             most = MOST_IN_NOTES if glimpse.conversation is None else MOST_DOUBLINGS
-            boosts["length"] = -LONG_COSTS * min(most, math.log2(glimpse.length / LONG))
-        doublings = math.log2(max(glimpse.length, LONG) / LONG)
+            boosts["length"] = -LONG_COSTS * min(most, math.log2(glimpse.length / OPENING_LENGTH))
+        doublings = math.log2(max(glimpse.length, OPENING_LENGTH) / OPENING_LENGTH)
         if (held := min(1.0, doublings / FULLY_READ) * passages.get(one.memory, 0.0)) > one.word_score:
             boosts["passage"] = (1.0 if one.cosine is None else 1 - MEANING) * (held - one.word_score)
-        if one.cosine is not None and glimpse.conversation is None and glimpse.length < LONG:
-            boosts["note"] = NOTE * (1 - glimpse.length / LONG) * (one.similarity - one.word_score)
+        if one.cosine is not None and glimpse.conversation is None and glimpse.length < OPENING_LENGTH:
+            boosts["note"] = NOTE * (1 - glimpse.length / OPENING_LENGTH) * (one.similarity - one.word_score)
         if glimpse.conversation is not None and said and said[0] in words:
             boosts["subject"] = SUBJECT
         if glimpse.conversation is not None and FIRST_PERSON & {*words_of(question)} and FIRST_PERSON & {*said}:
@@ -102,7 +102,7 @@ def drawn_together(candidates, glimpses):
             best[talk] = max(best.get(talk, 0.0), one.score)
     drawn = []
     for one in candidates:
-        by = TOGETHER * (best.get(talks.get(one.memory), 0.0) - one.score)
+        by = CONVERSATION_PULL * (best.get(talks.get(one.memory), 0.0) - one.score)
         more = {**one.boosts, "conversation": by}
         drawn.append(one._replace(score=one.score + by, boosts=more) if by > 0 else one)
     return drawn
@@ -114,7 +114,7 @@ def fresh_first(candidates, links):
     pairs = [link for link in links if link.state == "open" and {link.source, link.target} <= names]
     settled = [(link.source, link.target) for link in pairs if link.kind is LinkKind.SUPERSEDES]
     for _ in settled:
-        if not [pair for pair in settled if moved_up(ordered, *pair)]:
+        if not [pair for pair in settled if move_up(ordered, *pair)]:
             break
     moved = set()
     for link in sorted(pairs, key=lambda link: link.score or 0.0, reverse=True):
@@ -122,12 +122,12 @@ def fresh_first(candidates, links):
         if sure and moved.isdisjoint((link.source, link.target)):
             place = next(number for number, one in enumerate(ordered) if one.memory == link.target)
             neighbours = [one.memory for one in ordered[place + 1 : place + 2]] == [link.source]
-            if neighbours and moved_up(ordered, link.source, link.target):
+            if neighbours and move_up(ordered, link.source, link.target):
                 moved |= {link.source, link.target}
     return ordered
 
 
-def moved_up(ordered, newer, older):
+def move_up(ordered, newer, older):
     place = {one.memory: number for number, one in enumerate(ordered)}
     high, low = place[older], place[newer]
     fresh, stale = ordered[low], ordered[high]
@@ -137,5 +137,5 @@ def moved_up(ordered, newer, older):
     return True
 
 
-def looked_at(found, periods):
-    return [one.memory for one in (found if periods else found[:LOOKED])]
+def choose_for_second_look(found, periods):
+    return [one.memory for one in (found if periods else found[:MOST_LOOKED_AT])]

@@ -108,9 +108,9 @@ def test_columns_rank_as_one_by_one(seed):
     quick = ranking.fuse(columns.candidates_of(words, near, more), AS_IT_IS, further)
     assert in_one_order(quick) == in_one_order(slow)
 
-    asked = one_by_one.looked_at(slow, periods)
+    asked = one_by_one.choose_for_second_look(slow, periods)
     glimpses = {name: make_glimpse(chance) for name in asked if chance.random() < 0.95}
-    if set(asked) == set(ranking.looked_at(quick, periods)):  # else the hundredth and the next are equal
+    if set(asked) == set(ranking.choose_for_second_look(quick, periods)):  # else the hundredth and the next are equal
         passages = {name: chance.random() for name in names if chance.random() < 0.3}
         slow = one_by_one.second_look(slow, glimpses, question, periods, passages)
         quick = ranking.second_look(quick, columns.glimpses_of(glimpses), Query(text=question), periods, passages)

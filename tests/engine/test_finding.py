@@ -22,7 +22,7 @@ def candidate(name, score, cosine=0.6):
     return Candidate(name, score, 0.0, cosine, 0.5)
 
 
-def glimpse(opening="Something was said", *, days=0, talk=None, length=ranking.LONG):
+def glimpse(opening="Something was said", *, days=0, talk=None, length=ranking.OPENING_LENGTH):
     return Glimpse(NOW - timedelta(days=days), None, None, talk, length, opening)
 
 
@@ -367,4 +367,4 @@ def test_the_second_look_is_at_no_more_than_a_hundred(jay):
 
     hits = jay.search("Which tea did I drink?", limit=180, explain=True)
 
-    assert sum(bool(hit.explanation.boosts) for hit in hits) <= ranking.LOOKED
+    assert sum(bool(hit.explanation.boosts) for hit in hits) <= ranking.MOST_LOOKED_AT

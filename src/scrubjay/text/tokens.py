@@ -12,7 +12,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 WORD = re.compile(r"[^\W\d_]+")
-SHORT = 400  # characters: a question, or how a memory begins; a search asks for the words of the same ones repeatedly
+OPENING_LENGTH = 400  # characters of a question, or of how a memory begins: of these a search asks for the words often
 REMEMBERED = 500  # texts that are kept, 2 MB at most
 _LETTERS = bytes(ord(sign.lower()) if sign.isascii() and sign.isalpha() else ord(" ") for sign in map(chr, range(256)))
 
@@ -63,15 +63,15 @@ def stems(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def words_of(text: str) -> Sequence[str]:
-    return _words_of_short(text) if len(text) <= SHORT else told_apart(text)
+    return _words_of_short(text) if len(text) <= OPENING_LENGTH else split_words(text)
 
 
 @lru_cache(REMEMBERED)
 def _words_of_short(text: str) -> tuple[str, ...]:
-    return tuple(told_apart(text))
+    return tuple(split_words(text))
 
 
-def told_apart(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The same of a text that is asked for once."""
     if text.isascii():  # in a sixth of the time, and a search asks it of a hundred new texts
         return text.encode().translate(_LETTERS).decode().split()

@@ -38,7 +38,7 @@ else:  # for flagged memories only: its patterns take 35 ms to compile
     [trust] = modules("scrubjay.engine", "trust")
 
 KNOWN_EVENT = 0.6  # similarity from which on a memory is taken to tell of an event that the question names
-FROM_THEN = 50  # candidates by meaning from the time that a question names
+MOST_IN_PERIODS = 50  # candidates by meaning from each period that a question names
 
 
 class FoundCandidates(NamedTuple):
@@ -62,7 +62,7 @@ class FoundCandidates(NamedTuple):
         return {ranked.memories[row]: float(ranked.chances[row]) for row in ranked.order[start:end]}
 
     def without_doubtful(self, flagged: Mapping[str, Memory], query: Query) -> FoundCandidates:
-        """The same without those of these memories that may not be an answer: no count and no page shows them."""
+        """Leave out flagged memories that are not clearly an answer: no count and no page shows them."""
         ranked = self.candidates
         order = [
             row
@@ -70,11 +70,13 @@ class FoundCandidates(NamedTuple):
             if (memory := flagged.get(ranked.memories[row])) is None
             or (ranked.chances[row] >= ranking.BEYOND_DOUBT and trust.was_asked_for(memory, (query.text, *query.also)))
         ]
-        return self if len(order) == len(ranked) else self._replace(candidates=ranked.but(order, {}, ""))
+        return self if len(order) == len(ranked) else self._replace(candidates=ranked.reordered(order))
 
     def here_first(self, here: Container[str]) -> FoundCandidates:
-        """The same with the memories of the current space, whose ids are `here`, before others that have no better
-        label. Where it answers the question, other spaces add strong ones only, and no more of them than it has."""
+        """Put the memories of the current space, whose ids are `here`, before others that have no better label.
+
+        Where that space answers the question, other spaces add strong hits only, and no more of them than it has.
+        """
         ranked, grades = self.candidates, {label: grade for grade, label in enumerate(Verdict)}
         own = [row for row in ranked.order if ranked.memories[row] in here]
         others = [row for row in ranked.order if ranked.memories[row] not in here]
@@ -88,11 +90,11 @@ class FoundCandidates(NamedTuple):
         for row in own:
             better = next((place for place, one in enumerate(others) if labels[one] >= labels[row]), len(others))
             order, others = [*order, *others[:better], row], others[better:]
-        return self._replace(candidates=ranked.but([*order, *others], {}, ""))
+        return self._replace(candidates=ranked.reordered([*order, *others]))
 
 
 def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> Hits:
-    """The page that a question asks for; reading it is not counted."""
+    """Find the page that a question asks for, without recording the read."""
     asked = _ask(engine, query)
     with engine.records.one_reader():
         found = _find(engine, query, asked, audience, now)
@@ -113,14 +115,14 @@ def search(engine: Engine, query: Query, audience: Audience, now: datetime) -> H
 
 
 def find(engine: Engine, query: Query, audience: Audience, now: datetime) -> FoundCandidates:
-    """Everything that may answer the question, best first."""
+    """Find all that may answer the question, best first."""
     asked = _ask(engine, query)
     with engine.records.one_reader():
         return _find(engine, query, asked, audience, now)
 
 
 def _ask(engine: Engine, query: Query) -> tuple[Vector | None, str | None, Sequence[ModelScores]]:
-    """The question's vector, or none and why, and what further models make of it; what takes long is done before
+    """Embed the question, here and by further models; say why if there is no vector. What takes long is done before
     anything is read."""
     engine.look_at_folders(owing=False)
     if query.words_only:
@@ -162,7 +164,7 @@ def _find(
     if vector is None or degraded is not None:
         return answer
     if len(found):
-        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_was_compared)
+        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_has_vector)
     else:  # whatever has a vector is found
         searched = engine.records.count(query.filter, audience, now=now)
         waiting = without_vectors(searched, searched)
@@ -172,7 +174,7 @@ def _find(
 def _flagged_among(
     engine: Engine, found: ranking.Ranked, query: Query, audience: Audience, now: datetime
 ) -> Mapping[str, Memory]:
-    """Those of the candidates that hold a secret or instructions to a model."""
+    """Find the candidates that hold a secret or instructions to a model."""
     flagged, most = replace(query.filter, flag="any"), len(found.memories)
     if not engine.records.list(flagged, audience, now=now, limit=1):  # as in most stores; the ids would take longer
         return {}
@@ -183,14 +185,14 @@ def _flagged_among(
 def read_page(
     engine: Engine, found: FoundCandidates, query: Query, audience: Audience, now: datetime
 ) -> tuple[Hit, ...]:
-    """The page of the question; with weights that order, of the order that they make."""
+    """Read the page of hits; with weights that order, of the order that they make."""
     reads, weights, ranked = engine.records, query.weights, found.candidates
     end, orders = query.offset + query.limit, weights is not None and weights.order
     chances = found.chances(0, None) if orders else found.chances(query.offset, end)
     known = {memory.id: memory for memory in reads.get(list(chances), audience)}
     memories: Sequence[Memory] = [known[one] for one in chances if one in known]
     if weights is not None:
-        scores = ranked.scored(0, len(ranked)) if orders else ranked.scored(query.offset, end)
+        scores = ranked.scores_of_page(0, len(ranked)) if orders else ranked.scores_of_page(query.offset, end)
         hits = weighted.by_weights(scores, memories, weights, now)
         hits = hits[query.offset : end] if orders else hits
         memories = engine.with_texts([hit.memory for hit in hits], deep=False)
@@ -239,19 +241,19 @@ class Search:
                 query.joined, vector, query.filter, self.audience, now=self.now, limit=ranking.DEPTH
             )
             if periods:
-                near = and_also(near, self._from_then(vector, periods))
-            seen = list[tuple[dict[str, float], float]]()
+                near = merge_matches(near, self._nearest_in_periods(vector, periods))
+            similarities = list[tuple[dict[str, float], float]]()
             for asked in self.further:
                 from scrubjay.values.vectors import interpolate
 
                 cosines = self._cosines_of(asked, near.memories)
-                near = and_also(near, reads.cosines(vector, [*cosines.keys() - {*near.memories}]).items())
+                near = merge_matches(near, reads.cosines(vector, [*cosines.keys() - {*near.memories}]).items())
                 similar = {memory: interpolate(cosine, asked.calibration) for memory, cosine in cosines.items()}
-                seen.append((similar, asked.weight))
-            found = ranking.fuse(near, self.knots, seen)
+                similarities.append((similar, asked.weight))
+            found = ranking.fuse(near, self.knots, similarities)
         look = len(found) and not query.words_only
-        glimpses = reads.glimpses(ranking.looked_at(found, periods)) if look else NO_GLIMPSES
-        passages = self._passages(ranking.long_notes(glimpses))
+        glimpses = reads.glimpses(ranking.choose_for_second_look(found, periods)) if look else NO_GLIMPSES
+        passages = self._passages(ranking.choose_long_notes(glimpses))
         ranked = ranking.rank(
             found,
             query,
@@ -264,7 +266,7 @@ class Search:
         return ranked, periods
 
     def _passages(self, long: Sequence[str]) -> dict[str, float]:
-        """What the best passage of each of these long notes holds of the question's words."""
+        """Compute what the best passage of each long note holds of the question's words."""
         if not long:
             return {}
         rarity = self.reads.rarity(query_words(self.query.joined), self.audience)
@@ -274,8 +276,8 @@ class Search:
         return self.reads.nearest(vector, filter, self.audience, now=self.now, limit=limit)
 
     def _cosines_of(self, asked: ModelScores, others: Sequence[str]) -> dict[str, float]:
-        """A further model's cosines with its nearest and with the candidates of others; what it has no vector of is
-        missing."""
+        """Compute a further model's cosines with its nearest memories and with others' candidates. Memories that it has
+        no vector of are left out."""
         nearest = self.reads.nearest(
             asked.vector, self.query.filter, self.audience, now=self.now, limit=ranking.DEPTH, model=asked.model
         )
@@ -307,14 +309,14 @@ class Search:
                 return tuple(around(moment(int(at)), event) for at in since[:1])
         return ()
 
-    def _from_then(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:
-        """The nearest from the named times, which in a large store may not be among the nearest of all times."""
-        narrowed = [within(self.query.filter, period) for period in periods]
-        return [match for then in narrowed if then for match in self._nearest(vector, then, FROM_THEN)]
+    def _nearest_in_periods(self, vector: Vector, periods: Sequence[Period]) -> list[Match]:
+        """Find the nearest from the named times, which in a large store may not be among the nearest of all times."""
+        narrowed = [narrow_filter(self.query.filter, period) for period in periods]
+        return [match for then in narrowed if then for match in self._nearest(vector, then, MOST_IN_PERIODS)]
 
 
-def and_also(found: Candidates, near: Iterable[tuple[str, float]]) -> Candidates:
-    """With some more that meaning found."""
+def merge_matches(found: Candidates, near: Iterable[tuple[str, float]]) -> Candidates:
+    """Add matches by meaning that are not among the candidates yet."""
     known = set(found.memories)
     more = {memory: cosine for memory, cosine in near if memory not in known}
     return found._replace(
@@ -325,8 +327,8 @@ def and_also(found: Candidates, near: Iterable[tuple[str, float]]) -> Candidates
     )
 
 
-def within(filter: Filter, period: Period) -> Filter | None:
-    """The filter, narrowed to a period; None if nothing can be left."""
+def narrow_filter(filter: Filter, period: Period) -> Filter | None:
+    """Narrow a filter to a period; None if nothing can be left."""
     since = max(period.start, filter.created_since or period.start)
     until = min(period.end, filter.created_until or period.end)
     return replace(filter, created_since=since, created_until=until) if since <= until else None

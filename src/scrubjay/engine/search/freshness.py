@@ -12,7 +12,7 @@ from scrubjay.engine.conflicts.weights import SURE
 from scrubjay.text.names import SPEAKER, UNSPACED, find_rare_words, pieces
 from scrubjay.text.reading import CORRECTED, NOWADAYS, NUMBER_WORDS
 from scrubjay.text.statements import CHANGED
-from scrubjay.text.tokens import SHORT, TALKING, words_of
+from scrubjay.text.tokens import OPENING_LENGTH, TALKING, words_of
 from scrubjay.values.memory import Link, LinkKind
 from scrubjay.values.search import Glimpses
 
@@ -20,22 +20,24 @@ if TYPE_CHECKING:
     from scrubjay.embedders.base import Vector
     from scrubjay.engine.search.ranking import Ranked
 
-CURRENT, FRESH = "current", "newer"  # why a memory has a better place than its score; that adds nothing to the score
+# Reasons why a memory has a better place than its score, to which they add nothing: it is the newer of two facts, or of
+# a linked pair.
+CURRENT, FRESH = "current", "newer"
 
 # --- of two facts on one thing ---------------------------------------------------------------------------------------
 
-COMPARED = 12  # of the best
+COMPARED = 12  # of the best memories, pair by pair
 ONE_THING = 0.77  # cosine of two memories from which on they may speak of one thing
-MOST_SHARED = 4  # pieces that two memories have in common; more say no more
+MOST_SHARED = 4  # pieces that two memories share; more of them count no more
 FORMER = frozenset(("previous", "previously", "former", "formerly", "originally", "initially", "earlier"))
-TOLD = CHANGED | NOWADAYS | CORRECTED
-LIKELY, SURELY = 0.5, 0.75  # chances: the latter where there are no phrases to say what both are about
+TELLS_NOW = CHANGED | NOWADAYS | CORRECTED
+LIKELY, SURELY = 0.5, 0.75  # chance from which on the newer comes first, with and without phrases of both
 
 # The odds that the newer of two memories on one thing is the better answer. Fitted by `python -m training.newer`.
 NEWER = {"bias": -11.70, "score": 13.11, "closeness": 15.01, "shared": 0.64, "told as now": 0.73}
 
 
-class Asked(NamedTuple):
+class QuestionPieces(NamedTuple):
     """What a question asks for, in pieces."""
 
     pieces: frozenset[str]
@@ -51,9 +53,9 @@ class Fact(NamedTuple):
     length: int
     pieces: frozenset[str]  # of its text and phrases
     telling: frozenset[str]  # of these, those that few of the others have
-    changes: bool  # it says that it tells a change …
+    changes: bool  # whether it says that something changed …
     now: bool  # … or that something is so now
-    phrases: bool  # it has some
+    phrases: bool  # whether it has phrases
     vector: Vector
 
 
@@ -63,11 +65,11 @@ def newer_first(
     question: str,
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> tuple[Ranked, dict[int, tuple[float, int]]]:
-    """A newer fact comes before an older one on the same thing, if it is likely to be the better answer. By the row
-    of each that is so outdone: how likely that is, and the row of the newer one."""
+    """Put a newer fact before an older one on the same thing, if it is likely to be the better answer. Also return, by
+    the row of each older fact, how likely that is and the row of the newer one."""
     if not FORMER.isdisjoint(words_of(question)):
         return found, {}
-    better, outdone, asked = set[tuple[int, int]](), dict[int, tuple[float, int]](), asked_for(question)
+    better, outdone, asked = set[tuple[int, int]](), dict[int, tuple[float, int]](), read_question(question)
     for older, newer in permutations(find_facts(found, glimpses, vectors_of), 2):
         chance = chance_of_newer(older, newer, asked)
         if chance > (LIKELY if older.phrases and newer.phrases else SURELY):
@@ -82,13 +84,13 @@ def newer_first(
         if high < low:
             order.insert(high, order.pop(low))
             moved[row] = float(found.scores[row])
-    return found.but([*order, *found.order[COMPARED:]], moved, CURRENT), outdone
+    return found.reordered([*order, *found.order[COMPARED:]], moved, CURRENT), outdone
 
 
 def find_facts(
     found: Ranked, glimpses: Glimpses, vectors_of: Callable[[list[str]], Mapping[str, Vector]]
 ) -> Iterator[Fact]:
-    """Of the first few those that state something; what one speaker tells another outdates nothing said before."""
+    """Find which of the best memories state a fact; what one speaker tells another outdates nothing said before."""
     place = {memory: number for number, memory in enumerate(glimpses.memories)}
     rows = {
         row: place[found.memories[row]]
@@ -110,7 +112,7 @@ def find_facts(
                 length=int(glimpses.length[at]),
                 pieces=parts[row],
                 telling=parts[row] & telling,
-                changes=not TOLD.isdisjoint(words_of(glimpses.opening[at])),
+                changes=not TELLS_NOW.isdisjoint(words_of(glimpses.opening[at])),
                 now=not NOWADAYS.isdisjoint(words_of(glimpses.opening[at])),
                 phrases=len(glimpses.also[at]) > 2,
                 vector=vector,
@@ -126,15 +128,17 @@ def states_something(opening: str, glimpses: Glimpses) -> bool:
     return speaker is None or sum(other.startswith(speaker[0]) for other in glimpses.opening) < 2
 
 
-def asked_for(question: str) -> Asked:
+def read_question(question: str) -> QuestionPieces:
     numbers = (word for word in words_of(question) if word in NUMBER_WORDS)  # floor two, floor three
     names = (*find_rare_words(question), *numbers, *UNSPACED.findall(question))
-    return Asked(pieces(question), pieces(" ".join(names)))
+    return QuestionPieces(pieces(question), pieces(" ".join(names)))
 
 
-def chance_of_newer(older: Fact, newer: Fact, asked: Asked) -> float:
-    """How likely the newer of two facts is the better answer; 0 if it is not newer, or they are on different things."""
-    if newer.created_at <= older.created_at or newer.length <= SHORT < older.length:  # only its opening is known here
+def chance_of_newer(older: Fact, newer: Fact, asked: QuestionPieces) -> float:
+    """Compute how likely the newer fact is the better answer; 0 if it is not newer, or they are on different things."""
+    if newer.created_at <= older.created_at:
+        return 0.0
+    if newer.length <= OPENING_LENGTH < older.length:  # only the older one's opening is known here
         return 0.0
     seen = compare_facts(older, newer)
     if seen["closeness"] < ONE_THING or not seen["shared"] or is_on_another(older, newer, asked):
@@ -142,7 +146,7 @@ def chance_of_newer(older: Fact, newer: Fact, asked: Asked) -> float:
     return 1 / (1 + math.exp(-NEWER["bias"] - sum(NEWER[name] * value for name, value in seen.items())))
 
 
-def is_on_another(older: Fact, newer: Fact, asked: Asked) -> bool:
+def is_on_another(older: Fact, newer: Fact, asked: QuestionPieces) -> bool:
     """Whether the newer one lacks a name of the question that the older one has, or a word of it where the older one
     has all; or says nearly all that the older one says and more, without telling a change: the main branch, the main
     branch of the docs. Phrases say what a text is about, so with them it may."""
@@ -155,7 +159,7 @@ def is_on_another(older: Fact, newer: Fact, asked: Asked) -> bool:
 
 
 def compare_facts(older: Fact, newer: Fact) -> dict[str, float]:
-    """What `NEWER` weighs of two facts."""
+    """Compute what `NEWER` weighs of two facts."""
     return {
         "score": newer.score - older.score,
         "closeness": float(older.vector @ newer.vector),
@@ -171,8 +175,10 @@ ANSWERS_TOO = 0.55  # the newer one's score, of the older one's, from which on i
 
 
 def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
-    """Of a pair of which the newer outdates the older, the newer comes first: it moves up to just before the older one.
-    If it only may, and this is not settled, the two change places if they are neighbours."""
+    """Put the newer of a linked pair first: if it outdates the older, it moves up to just before it.
+
+    If it only may, and this is not settled, the two change places if they are neighbours.
+    """
     row_of = {memory: row for row, memory in enumerate(found.memories)}
     pairs = [link for link in links if link.state == "open" and link.source in row_of and link.target in row_of]
     settled = [(row_of[link.source], row_of[link.target]) for link in pairs if link.kind is LinkKind.SUPERSEDES]
@@ -181,14 +187,14 @@ def fresh_first(found: Ranked, links: Iterable[Link]) -> Ranked:
     for _ in settled:  # a chain of n needs at most n rounds
         before = found
         for newer, older in settled:
-            found = moved_up(found, newer, older)
+            found = move_up(found, newer, older)
         if found is before:
             break
     moved: set[int] = set()  # no result moves by more than one place, however many guesses there are
     for newer, older in guessed:
         place = found.order.index(older)
         if moved.isdisjoint((newer, older)) and [*found.order[place + 1 : place + 2]] == [newer]:
-            before, found = found, moved_up(found, newer, older)
+            before, found = found, move_up(found, newer, older)
             moved |= set() if found is before else {newer, older}
     return found
 
@@ -198,11 +204,11 @@ def is_sure(link: Link) -> bool:
     return link.kind is LinkKind.MAY_OUTDATE and (link.score or 0.0) >= SURE
 
 
-def moved_up(found: Ranked, newer: int, older: int) -> Ranked:
-    """The newer of a pair before the older, if it stands behind it and is an answer too."""
+def move_up(found: Ranked, newer: int, older: int) -> Ranked:
+    """Move the newer of a pair before the older, if it stands behind it and is an answer too."""
     high, low = found.order.index(older), found.order.index(newer)
     if low < high or found.scores[newer] < ANSWERS_TOO * float(found.scores[older]):
         return found
     order = [*found.order]
     order.insert(high, order.pop(low))
-    return found.but(order, {newer: float(found.scores[newer])}, FRESH)
+    return found.reordered(order, {newer: float(found.scores[newer])}, FRESH)

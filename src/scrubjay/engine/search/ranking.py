@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrubjay.engine.search.freshness import CURRENT, FRESH, fresh_first, newer_first
 from scrubjay.lazy import numpy as np
 from scrubjay.text import names
-from scrubjay.text.tokens import FIRST_PERSON, WORD, words_of
-from scrubjay.text.tokens import SHORT as LONG
+from scrubjay.text.tokens import FIRST_PERSON, OPENING_LENGTH, WORD, words_of
 from scrubjay.text.words import query_words
 from scrubjay.values.memory import Link
 from scrubjay.values.search import Candidates, Column, Explanation, Glimpses, Match, Period, Query, Verdict
@@ -61,15 +60,15 @@ class Ranked:
         self.memories, self.scores, self.word_scores = memories, scores, word_scores
         self.cosines, self.similarities = cosines, similarities
         self.order = order  # rows, best first
-        self.looked: Sequence[int] = ()  # rows that were looked at a second time
-        self.boosts: dict[str, Column] = {}  # what that added to their scores, in the order of `looked`
+        self.second_rows: Sequence[int] = ()  # rows that got a second look
+        self.boosts: dict[str, Column] = {}  # what that added to their scores, in the order of `second_rows`
         self.moved: dict[int, dict[str, float]] = {}  # rows that got another place, and what that added
-        self.by_person: Column = 0.0  # how much better who was asked about says it than others do
+        self.speaker_lead: Column = 0.0  # lead, in similarity, of the named speaker's turns over the others'
         self.chances: Column = scores  # of each row: how likely it answers the question (`rank` says so)
 
     @classmethod
     def by_words(cls, found: Sequence[Match]) -> Ranked:
-        """Words speak alone."""
+        """Rank by word scores only, without vectors."""
         scores, none = [match.score for match in found], [0.0] * len(found)
         return cls(
             [match.memory for match in found],
@@ -89,20 +88,20 @@ class Ranked:
     def page(self, start: int, end: int) -> list[Candidate]:
         return [self._candidate(row) for row in self.order[start:end]]
 
-    def scored(self, start: int, end: int) -> dict[str, float]:
-        """The memories of a page with their scores alone."""
+    def scores_of_page(self, start: int, end: int) -> dict[str, float]:
+        """The memories of a page, by id, with their scores."""
         return {self.memories[row]: float(self.scores[row]) for row in self.order[start:end]}
 
     @property
-    def best_was_compared(self) -> bool:
-        """Whether the best one has a vector."""
+    def best_has_vector(self) -> bool:
+        """Whether the best memory has a vector."""
         return not math.isnan(float(self.cosines[self.order[0]]))
 
     def first(self, count: int) -> list[str]:
         return [*map(self.memories.__getitem__, self.order[:count])]
 
-    def but(self, order: Sequence[int], moved: Mapping[int, float], why: str) -> Ranked:
-        """The same in another order; rows that moved have these scores."""
+    def reordered(self, order: Sequence[int], scores: Mapping[int, float] | None = None, reason: str = "") -> Ranked:
+        """The same candidates in another order. Rows that moved for this reason get these scores."""
         other = Ranked(
             self.memories,
             scores=list(self.scores),
@@ -111,17 +110,17 @@ class Ranked:
             similarities=self.similarities,
             order=order,
         )
-        other.looked, other.boosts, other.moved = self.looked, self.boosts, dict(self.moved)
+        other.second_rows, other.boosts, other.moved = self.second_rows, self.boosts, dict(self.moved)
         other.chances = self.chances
-        for row, score in moved.items():
-            other.moved[row] = {**self.moved.get(row, {}), why: score - float(self.scores[row])}
+        for row, score in (scores or {}).items():
+            other.moved[row] = {**self.moved.get(row, {}), reason: score - float(self.scores[row])}
             other.scores[row] = score
         return other
 
     def _candidate(self, row: int) -> Candidate:
         cosine, boosts = float(self.cosines[row]), dict[str, float]()
-        if row in self.looked:
-            place = self.looked.index(row)
+        if row in self.second_rows:
+            place = self.second_rows.index(row)
             boosts = {name: float(column[place]) for name, column in self.boosts.items()}
         return Candidate(
             memory=self.memories[row],
@@ -134,8 +133,8 @@ class Ranked:
 
 
 def fuse(found: Candidates, knots: Knots, further: Sequence[tuple[Mapping[str, float], float]] = ()) -> Ranked:
-    """One list of candidates, best first. `knots` say what a cosine is worth; `further` are the similarities that each
-    further model sees, and the weight with which they count."""
+    """Fuse the scores of words and meaning into one order, best first. `knots` say what a cosine is worth; `further`
+    are the similarities that each further model sees, and the weight with which they count."""
     from scrubjay.values.vectors import interpolate_all
 
     words, cosines = np.asarray(found.word_scores, np.float64), np.asarray(found.cosines, np.float64)
@@ -163,7 +162,7 @@ def fuse(found: Candidates, knots: Knots, further: Sequence[tuple[Mapping[str, f
 
 
 def best_first(scores: Column, similarities: Column) -> list[int]:
-    """The rows in order; where scores are equal, the nearer one comes first."""
+    """Sort the rows by score; where scores are equal, the nearer row comes first."""
     order = (-scores).argsort()
     ordered = scores[order]
     if (ordered[1:] == ordered[:-1]).any():  # hardly ever, and one column is sorted in half the time of two
@@ -182,26 +181,27 @@ def rank(
     links_among: Callable[[list[str], Sequence[str]], Iterable[Link]],
     vectors_of: Callable[[list[str]], Mapping[str, Vector]],
 ) -> Ranked:
-    """The order of an answer, decided here and nowhere else: what `fuse` found, looked at a second time, newer before
-    older on one thing, fresh before stale. Only weights that order have a later word."""
-    # A weighted sum is a plain one, and a question about a time wants what was true then.
-    plain_sum = query.weights is not None and query.weights.order
-    current = len(found) > 1 and not plain_sum and not periods
+    """Decide the order of an answer, except that `candidates.here_first` then puts the current space first: a second
+    look at what `fuse` found, newer before older on one thing, fresh before stale. Weights that order have the last
+    word."""
+    # With weights that order, only their sum counts; and a question about a time wants what was true then.
+    weighted_order = query.weights is not None and query.weights.order
+    prefers_newer = len(found) > 1 and not weighted_order and not periods
     if not query.words_only:
         found = second_look(found, glimpses, query, periods, passages)
-        found.by_person = compare_speakers(found, glimpses, query.text)
+        found.speaker_lead = compare_speakers(found, glimpses, query.text)
         found.chances = chances_of(found, reworded=bool(query.also))
-        if current:
+        if prefers_newer:
             found, outdone = newer_first(found, glimpses, query.text, vectors_of)
-            hand_over(found.chances, outdone)
-    if current:
-        found = fresh_first(found, links_among(found.first(LOOKED), found.memories))
+            pass_chances_on(found.chances, outdone)
+    if prefers_newer:
+        found = fresh_first(found, links_among(found.first(MOST_LOOKED_AT), found.memories))
     return found
 
 
-def hand_over(chances: Column, outdone: Mapping[int, tuple[float, int]]) -> None:
-    """What a newer fact outdoes is so much less likely to be the answer, but stays a weak one; and the newer one is as
-    likely as the older one was, though not beyond doubt for that alone."""
+def pass_chances_on(chances: Column, outdone: Mapping[int, tuple[float, int]]) -> None:
+    """Change the chances in place: the newer of two facts gets the chance of the older one, though it is not beyond
+    doubt for that alone, and the older one loses it, but stays a weak answer."""
     before = [*chances]
     for older, (likely, newer) in outdone.items():
         chances[newer] = max(chances[newer], likely * min(before[older], BEYOND_DOUBT))
@@ -209,13 +209,14 @@ def hand_over(chances: Column, outdone: Mapping[int, tuple[float, int]]) -> None
         chances[older] = min(before[older], max(WEAK, before[older] * (1 - likely)))
 
 
-def looked_at(found: Ranked, periods: Sequence[Period]) -> list[str]:
-    """Those that a second look is for; with named times all, since those from that time may rank low."""
-    return found.first(len(found) if periods else LOOKED)
+def choose_for_second_look(found: Ranked, periods: Sequence[Period]) -> list[str]:
+    """Choose the memories that get a second look: with named times all, since hits from that time may rank low."""
+    return found.first(len(found) if periods else MOST_LOOKED_AT)
 
 
 def explain_candidate(one: Candidate, query: Query, words: tuple[str, ...]) -> Explanation:
-    """Why it was found: the words it holds, and those of the question's other wordings that brought any of them."""
+    """Explain why a memory was found: the words it holds, and which of the question's other wordings have any of
+    them."""
     brought = {word.lower() for word in words} - {word.lower() for word in query_words(query.text)}
     own = {wording: {word.lower() for word in query_words(wording)} for wording in query.also}
     return Explanation(
@@ -240,8 +241,8 @@ BEYOND_DOUBT = 0.9  # what a flagged memory needs: one word that a secret shares
 WEAK = 0.03  # of a hundred questions with an answer three or four have no hit above it
 WORDED = 0.5  # a hit that holds this share of the question's words is never called none: one stranger in thirty does
 PERSON = 10.0  # weight of who says it, where people talk …
-SOMEBODY_ELSE = 0.2  # … and what it costs not to be who was asked about, in similarities
-RIVALS = 5  # hits that one is compared with
+OTHER_SPEAKER = 0.2  # … and what another speaker's turn loses, in similarity
+RIVALS = 5  # other hits that a hit is compared with
 UNRELATED = 0.25  # score of a rival that a small store lacks: about what a hit gets that has nothing to do with it
 
 # Fitted by `python -m training.labels` on worlds with phrases and wordings written blind, with and without either.
@@ -250,13 +251,13 @@ REWORDED = {"bias": -7.59, "meaning": 8.39, "words": -0.93, "above": 11.04}  # a
 
 
 def label_of(score: float) -> Verdict:
-    """What a score says."""
+    """Turn a chance into its label."""
     return Verdict.STRONG if score >= STRONG else Verdict.WEAK if score >= WEAK else Verdict.NONE
 
 
 def chances_of(found: Ranked, *, reworded: bool) -> Column:
-    """How likely each row answers the question. Of a memory without a vector only the words are known, and these cannot
-    say that it does not."""
+    """Compute how likely each row answers the question. Of a memory without a vector only the words are known, and
+    these cannot rule it out."""
     scores = np.asarray(found.scores, np.float64)
     compared = ~np.isnan(np.asarray(found.cosines, np.float64))
     by_words = np.maximum(scores, WEAK)
@@ -265,13 +266,13 @@ def chances_of(found: Ranked, *, reworded: bool) -> Column:
     weights = REWORDED if reworded else BARE
     facts = facts_about(found)
     logits = weights["bias"] + sum(weights[name] * column for name, column in facts.items())
-    logits = logits + PERSON * found.by_person
+    logits = logits + PERSON * found.speaker_lead
     chances = np.maximum(1 / (1 + np.exp(-logits)), np.where(facts["words"] >= WORDED, WEAK, 0.0))
     return np.where(compared, chances, by_words)
 
 
 def facts_about(found: Ranked) -> dict[str, Column]:
-    """What the weights weigh of each hit."""
+    """Compute what the weights weigh of each hit."""
     scores = np.asarray(found.scores, np.float64)
     best = np.sort(np.append(scores, [UNRELATED] * (RIVALS + 1 - len(scores))))[::-1][: RIVALS + 1]
     others = np.where(scores >= best[-1], best.sum() - scores, best[:-1].sum()) / RIVALS
@@ -284,7 +285,7 @@ def facts_about(found: Ranked) -> dict[str, Column]:
 
 # --- the second look -------------------------------------------------------------------------------------------------
 
-LOOKED = 100  # how many of the best are looked at
+MOST_LOOKED_AT = 100  # memories that get a second look
 # A text of more characters is long: of many things said in it one will resemble any question.
 LONG_COSTS = 0.07  # so each doubling costs this …
 MOST_DOUBLINGS = 3  # … at most so often …
@@ -296,21 +297,21 @@ NOTE = 0.2  # how much less words weigh in a short memory of no conversation: a 
 TIME = 0.2  # weight of being from the time that the question names
 PERSONAL = 0.1  # for speaking of oneself in a conversation, as a question about "my" things does
 SUBJECT = 0.05  # for beginning with a word of the question: who it is about, or who said it
-TOGETHER = 0.2  # how far a memory is drawn towards the best of its conversation
+CONVERSATION_PULL = 0.2  # how far a memory is drawn towards the best of its conversation
 
 
 def second_look(
     found: Ranked, glimpses: Glimpses, query: Query, periods: Sequence[Period], passages: Mapping[str, float]
 ) -> Ranked:
-    """The candidates rescored, best first; those without a glimpse keep their score. `passages` say of long notes what
+    """Score the best candidates again; those without a glimpse keep their score. `passages` say of long notes what
     their best passage holds of the question."""
     if not len(glimpses.memories):
         return found
 
-    looked = looked_at(found, periods)
-    rows = found.order[: len(looked)]
-    if glimpses.memories != looked:  # in another order, or some are gone
-        place = dict(zip(looked, rows, strict=True))
+    chosen = choose_for_second_look(found, periods)
+    rows = found.order[: len(chosen)]
+    if glimpses.memories != chosen:  # in another order, or some are gone
+        place = dict(zip(chosen, rows, strict=True))
         rows = [place[memory] for memory in glimpses.memories]
     all_scores, all_words, at = np.array(found.scores, np.float64), np.array(found.word_scores), np.array(rows)
     scores, boosts = all_scores[at], dict[str, Any]()
@@ -318,8 +319,8 @@ def second_look(
     lengths, talks = np.asarray(glimpses.length), conversation_ids(glimpses)
     alone = talks == 0
     embedded = ~np.isnan(np.asarray(found.cosines)[at])
-    if lengths.max() > LONG:  # the word score has its own way with length
-        doublings = np.log2(np.maximum(lengths, LONG) / LONG)
+    if lengths.max() > OPENING_LENGTH:  # the word score has its own way with length
+        doublings = np.log2(np.maximum(lengths, OPENING_LENGTH) / OPENING_LENGTH)
         most = np.where(alone, MOST_IN_NOTES, MOST_DOUBLINGS)
         boosts["length"] = np.where(embedded, -LONG_COSTS * np.minimum(most, doublings), 0.0)
         if passages:  # which is too hard on a long text among short ones
@@ -330,7 +331,7 @@ def second_look(
             all_words[at] = np.maximum(word_scores, held)
     if alone.any() and not query.also:  # other wordings have other words
         leaning = similarities - word_scores
-        shortness = np.maximum(1 - lengths / LONG, 0.0)
+        shortness = np.maximum(1 - lengths / OPENING_LENGTH, 0.0)
         boosts["note"] = np.where(embedded & alone, NOTE * shortness * leaning, 0.0)
     if not alone.all():  # who said it
         asked = {word.lower() for word in query_words(query.text)}
@@ -342,7 +343,7 @@ def second_look(
             boosts["first person"] = np.where(alone, 0.0, PERSONAL * np.array(tells))
     scores = scores + sum(boosts.values())
     if periods:
-        boosts["time"] = TIME * (suiting(glimpses, periods) - scores)
+        boosts["time"] = TIME * (fit_periods(glimpses, periods) - scores)
         scores += boosts["time"]
     scores = np.minimum(np.maximum(scores, 0.0), 1.0)
     boosts["conversation"] = conversation_boost(scores, talks)
@@ -355,12 +356,12 @@ def second_look(
         similarities=found.similarities,
         order=best_first(all_scores, np.asarray(found.similarities)),
     )
-    again.looked, again.boosts = rows, boosts
+    again.second_rows, again.boosts = rows, boosts
     return again
 
 
 def compare_speakers(found: Ranked, glimpses: Glimpses, question: str) -> Column:
-    """If a question names a speaker: how much nearer each turn is than the nearest turn of the other speakers. A
+    """If a question names a speaker, compute how much nearer each turn is than the nearest turn of other speakers. A
     question about Anna's race is not answered by what Ben says of his."""
     if not any(glimpses.conversation):
         return 0.0
@@ -370,19 +371,19 @@ def compare_speakers(found: Ranked, glimpses: Glimpses, question: str) -> Column
     own = talks & [speaker is not None and speaker[0].strip(" :\n").lower() in asked for speaker in speakers]
     others = talks & ~own
     if own.any() and others.any():
-        nearness = np.asarray(found.similarities)[np.array(found.looked)]
-        nearer = nearness - nearness[others].max() - np.where(own, 0.0, SOMEBODY_ELSE)
-        column[np.array(found.looked)] = np.where(talks, nearer, 0.0)
+        nearness = np.asarray(found.similarities)[np.array(found.second_rows)]
+        nearer = nearness - nearness[others].max() - np.where(own, 0.0, OTHER_SPEAKER)
+        column[np.array(found.second_rows)] = np.where(talks, nearer, 0.0)
     return column
 
 
-def long_notes(glimpses: Glimpses) -> list[str]:
-    """Those that are long and belong to no conversation, as many as may be read."""
+def choose_long_notes(glimpses: Glimpses) -> list[str]:
+    """Choose the long notes that belong to no conversation, as many as may be read."""
     if not len(glimpses.memories):
         return []
 
     found, left = list[str](), READ
-    for place in (np.asarray(glimpses.length) > LONG).nonzero()[0].tolist():
+    for place in (np.asarray(glimpses.length) > OPENING_LENGTH).nonzero()[0].tolist():
         length = int(glimpses.length[place])
         if length <= left and not glimpses.conversation[place]:
             found.append(glimpses.memories[place])
@@ -391,10 +392,10 @@ def long_notes(glimpses: Glimpses) -> list[str]:
 
 
 def best_passage(text: str, rarity: Mapping[str, float]) -> float:
-    """How much of a question's words, each worth its rarity, stands together somewhere in a text: from 0 to 1."""
+    """Compute how much of a question's words, each worth its rarity, stands together in a text: from 0 to 1."""
     worth = {word.lower()[: names.STEM]: value for word, value in rarity.items()}
     text = text.lower()
-    found = sorted((at, stem) for stem in worth for at in places(stem, text))
+    found = sorted((at, stem) for stem in worth for at in find_word_starts(stem, text))
     held: Counter[str] = Counter()
     best, total, start = 0.0, 0.0, 0
     for at, stem in found:
@@ -409,8 +410,8 @@ def best_passage(text: str, rarity: Mapping[str, float]) -> float:
     return min(best / (sum(worth.values()) or 1.0), 1.0)
 
 
-def places(stem: str, text: str) -> Iterator[int]:
-    """Where words of a text begin so, and very short ones are no longer; in scripts without spaces, anywhere."""
+def find_word_starts(stem: str, text: str) -> Iterator[int]:
+    """Find where a word of the text begins with the stem, or is it if very short; without spaces, anywhere in it."""
     at = text.find(stem)
     while at >= 0:
         end = at + len(stem)
@@ -419,8 +420,8 @@ def places(stem: str, text: str) -> Iterator[int]:
         at = text.find(stem, at + 1)
 
 
-def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
-    """How well each suits the times that the question names."""
+def fit_periods(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
+    """Compute how well each memory fits the times that the question names."""
     from scrubjay.text.time_expressions import fits  # not for the other questions
 
     created, since, until = (
@@ -430,13 +431,13 @@ def suiting(glimpses: Glimpses, periods: Sequence[Period]) -> Column:
 
 
 def conversation_ids(glimpses: Glimpses) -> Column:
-    """The conversation of each as a number; 0: none."""
+    """Number the conversation of each memory; 0 is none."""
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(talk, len(numbers) + 1) if talk else 0 for talk in glimpses.conversation])
 
 
 def conversation_boost(scores: Column, talks: Column) -> Column:
-    """What was said around an answer belongs to it: each is drawn a little towards the best of its conversation."""
+    """Draw each turn a little towards the best of its conversation: what was said around an answer belongs to it."""
     order = np.lexsort((scores, talks))
     best = scores[order[talks[order].searchsorted(talks, side="right") - 1]]  # the last of each conversation
-    return np.where(talks == 0, 0.0, TOGETHER * (best - scores))
+    return np.where(talks == 0, 0.0, CONVERSATION_PULL * (best - scores))

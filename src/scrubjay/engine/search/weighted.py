@@ -11,11 +11,11 @@ from scrubjay.values.search import Decay, Factors, Hit, Weights
 
 HALF_LIFE_DAYS = 90.0
 MANY_READS = 100  # from here on, more reads add nothing
-SHOWN = 4  # decimals; the sum is made of what is shown, so that anybody can add it up
+DECIMALS = 4  # of each factor; the sum is made of the rounded ones, so that anyone can check it
 
 
 def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights: Weights, now: datetime) -> list[Hit]:
-    """Memories with what each factor was worth, in the order that the weights make, if they make one."""
+    """Weigh memories factor by factor; sort them by the weighted sum if the weights order."""
     hits = [
         Hit(memory=memory, score=scores[memory.id], factors=weigh_memory(scores[memory.id], memory, weights, now))
         for memory in memories
@@ -26,12 +26,12 @@ def by_weights(scores: Mapping[str, float], memories: Iterable[Memory], weights:
 
 
 def weigh_memory(score: float, memory: Memory, weights: Weights, now: datetime) -> Factors:
-    """The plain weighted sum over what is known of a memory."""
+    """Compute the factors of a memory and their weighted sum."""
     age_days = max(0.0, (now - memory.created_at).total_seconds() / 86_400)
-    similarity = round(score, SHOWN)
-    recency = round(recency_of(age_days, weights.decay), SHOWN)
-    importance = round(memory.importance, SHOWN)
-    access = round(min(1.0, math.log1p(memory.access_count) / math.log1p(MANY_READS)), SHOWN)
+    similarity = round(score, DECIMALS)
+    recency = round(recency_of(age_days, weights.decay), DECIMALS)
+    importance = round(memory.importance, DECIMALS)
+    access = round(min(1.0, math.log1p(memory.access_count) / math.log1p(MANY_READS)), DECIMALS)
     combined = (
         weights.similarity * similarity
         + weights.recency * recency
@@ -43,7 +43,7 @@ def weigh_memory(score: float, memory: Memory, weights: Weights, now: datetime) 
         recency=recency,
         importance=importance,
         access=access,
-        combined=round(combined, SHOWN),
+        combined=round(combined, DECIMALS),
     )
 
 
