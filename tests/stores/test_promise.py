@@ -33,7 +33,7 @@ def _parts() -> dict[str, str]:
 
 
 def test_a_backend_has_at_most_forty_methods_to_write() -> None:
-    """Those of stores and transactions, of the one part that each backend counts by itself, and of the port."""
+    """Those of stores and transactions, and of the port."""
     promised = [*(Store.__abstractmethods__ | Transaction.__abstractmethods__)]
     promised += Sql.__abstractmethods__
 

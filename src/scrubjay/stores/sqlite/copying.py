@@ -1,6 +1,6 @@
 """A SQLite store as one side of a copy: numbers become names on the way out, and names numbers on the way in.
 
-Words, tags and totals are made as they are for any new memory: by the transaction and by triggers.
+Words and tags are made as they are for any new memory: by the transaction.
 """
 
 # ruff: noqa: S608 -- clauses are put together from constants; values are always parameters

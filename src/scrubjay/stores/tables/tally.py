@@ -157,12 +157,8 @@ class Tally:
                 self._recalls.popleft()
 
     def as_rows(self) -> str:
-        """The readings as JSON rows `[id, count, at]`, for lists that are sorted by them and totals."""
+        """The readings as JSON rows `[id, count, at]`, for lists that are sorted by them."""
         return json.dumps([[memory, reading.count, reading.at] for memory, reading in self.batch().readings.items()])
-
-    def by_hours(self) -> str:
-        """The readings as JSON rows `[id, hour, count]`."""
-        return hourly(self.batch())
 
     def recalls_of(self, memory: str) -> list[Recall]:
         return [recall for recall in reversed(self.batch().recalls) if memory in recall.memories]
@@ -174,9 +170,3 @@ class Tally:
         else:
             hours = {**known.hours, hour: known.hours.get(hour, 0) + count}
             self._readings[memory] = Reading(known.count + count, max(known.at, at), hours)
-
-
-def hourly(batch: Batch) -> str:
-    return json.dumps(
-        [[memory, hour, count] for memory, reading in batch.readings.items() for hour, count in reading.hours.items()]
-    )
