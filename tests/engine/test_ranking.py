@@ -197,10 +197,13 @@ def test_otherwise_what_has_the_words_of_the_question_stays_first(different):
         ("When is mum's birthday?", "Mum's birthday is on 3 May", "Mum's sister has her birthday on 7 June"),
         ("anna phone", "Anna's phone number is 0171 553", "Anna moved to Berlin and lives in Mill Street now"),
         ("who owns the shipping service?", "The shipping service is owned by Kite", "The auth service is Kite's now"),
+        ("when does the cat get medicine?", "The cat gets pills at 7", "The dog gets pills at 9 now"),
+        ("猫の薬はいつ？", "猫の薬は朝にあげる", "犬の薬は今は夜にあげる"),
+        ("где работает сестра?", "Сестра работает в Яндексе", "Брат теперь работает в Озоне"),
         ("what did Gil use previously?", OLD, NEW),
     ],
     ids=["another invoice", "another database", "a narrower thing", "somebody's sister", "the older one has all words",
-         "another service", "who asks what was"],
+         "another service", "another pet", "another pet, in one letter", "a brother", "who asks what was"],
 )  # fmt: skip
 def test_a_change_of_something_else_stays_behind(question, old, new):
     assert order_of(question, old, new) == ["old", "new"]
@@ -217,11 +220,11 @@ def test_a_short_newer_fact_does_not_pass_a_long_note_of_which_only_the_opening_
     ("question", "old", "new"),
     [
         ("Who owns the payment service?", "Maria owns the payment service", "Jonas owns the payment service now"),
-        ("where do the rushes go, are they uploaded?", "Dailies are uploaded to Framebox by 20:00",
+        ("where do the dailies take place, are they uploaded?", "Dailies are uploaded to Framebox by 20:00",
          "The Framebox contract ended; dailies now take place in Kollektor"),
         ("which cell does the sensor need", "The sensor runs on one CR123", "Battery: the sensor now has two AA cells"),
     ],
-    ids=["who does it now", "a word of the question is gone, a name is there", "a heading is no speaker"],
+    ids=["who does it now", "a word of the question is gone, others are there", "a heading is no speaker"],
 )  # fmt: skip
 def test_a_change_that_is_told_in_other_words_comes_first(question, old, new):
     assert order_of(question, old, new) == ["new", "old"]

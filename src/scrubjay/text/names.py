@@ -34,5 +34,6 @@ def pieces(text: str) -> frozenset[str]:
     runs = UNSPACED.findall(text)
     pairs = {run[place : place + 2] for run in runs for place in range(len(run) - 1)}
     words = TOKEN.findall(GRAMMAR.sub(" ", UNSPACED.sub(" ", text)).lower())
-    stems = {root(word)[:SAME] for word in words if word not in LITTLE and (len(word) > 1 or word.isdigit())}
+    telling = (word for word in words if len(word) > 1 or word.isdigit() or word > "\u3000")  # 猫 is a whole word
+    stems = {root(word)[:SAME] for word in telling if word not in LITTLE}
     return frozenset(stems | pairs)

@@ -51,7 +51,8 @@ class Fact(NamedTuple):
     score: float
     created_at: int
     length: int
-    pieces: frozenset[str]  # of its text and phrases
+    own: frozenset[str]  # pieces of its text …
+    pieces: frozenset[str]  # … and of its phrases, too
     telling: frozenset[str]  # of these, those that few of the others have
     changes: bool  # whether it says that something changed …
     now: bool  # … or that something is so now
@@ -110,6 +111,7 @@ def find_facts(
                 score=float(found.scores[row]),
                 created_at=int(glimpses.created_at[at]),
                 length=int(glimpses.length[at]),
+                own=pieces(glimpses.opening[at]),
                 pieces=parts[row],
                 telling=parts[row] & telling,
                 changes=not TELLS_NOW.isdisjoint(words_of(glimpses.opening[at])),
@@ -148,10 +150,13 @@ def chance_of_newer(older: Fact, newer: Fact, asked: QuestionPieces) -> float:
 
 def is_on_another(older: Fact, newer: Fact, asked: QuestionPieces) -> bool:
     """Whether the newer one lacks a name of the question that the older one has, or a word of it where the older one
-    has all; or says nearly all that the older one says and more, without telling a change: the main branch, the main
-    branch of the docs. Phrases say what a text is about, so with them it may."""
+    has all, or more words of it that the older text has than it has beyond that; or says nearly all that the older one
+    says and more, without telling a change: the main branch, the main branch of the docs. Phrases say what a text is
+    about, so with them it may."""
     lacking = (asked.pieces & older.pieces) - newer.pieces
     if not lacking.isdisjoint(asked.names) or (lacking and asked.pieces <= older.pieces):
+        return True
+    if len(lacking & older.own) > len((asked.pieces & newer.pieces) - older.pieces):  # the cat's pills, the dog's pills
         return True
     lost, added = (sum(map(str.isalpha, some)) for some in (older.pieces - newer.pieces, newer.pieces - older.pieces))
     adds = lost < 2 and added > lost
