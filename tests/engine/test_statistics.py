@@ -533,3 +533,16 @@ def test_a_foreign_user_is_for_owners_only(shared: Callable[[Caller], Engine]):
 def test_a_scope_of_something_needs_its_name(jay: Engine, scope: StatsScope):
     with pytest.raises(InvalidInput, match="scope_id"):
         stats(jay, scope=scope)
+
+
+def test_tags_are_counted_of_what_is_current_for_the_caller(jay: Engine) -> None:
+    """A private memory supersedes another for those who see both, and for nobody else."""
+    ann, bob = jay.bound_to(caller=ANN), jay.bound_to(caller=BOB)
+    old = ann.store("The ferry leaves at nine", tags=["ferry"]).memory
+    new = ann.store("The ferry leaves at ten", tags=["ferry"], access_level=AccessLevel.PRIVATE).memory
+    ann.supersede(old=old.id, new=new.id)
+
+    assert [memory.id for memory in ann.list()] == [new.id]
+    assert [memory.id for memory in bob.list()] == [old.id]
+    assert [(one.tag, one.memories) for one in ann.tags()] == [("ferry", 1)]
+    assert [(one.tag, one.memories) for one in bob.tags()] == [("ferry", 1)]

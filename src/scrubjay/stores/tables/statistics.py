@@ -209,6 +209,7 @@ class Statistics:
         """The tags of active memories with how many have each, the most frequent first: those that were given or, with
         `found`, those that were found in texts as well."""
         visible, values = self._sql.visible(audience)
+        others, named = self._sql.visible(audience.reaching, "others")
         rows = self._sql.all(
             f"""
             SELECT tags, auto_tags
@@ -216,9 +217,11 @@ class Statistics:
             WHERE state = 0
             AND (expires_at IS NULL OR expires_at > :at)
             AND {visible}
+            AND memories.id NOT IN ({SUPERSEDED.format(others)})
             """,
             at=milliseconds(now),
             **values,
+            **named,
         )
         counts = Counter(
             tag for given, others in rows for tag in {*json.loads(given), *(json.loads(others) if found else ())}
