@@ -538,7 +538,7 @@ def test_a_bulk_load_gives_way_only_while_texts_are_embedded():
     faulty = Faulty()
     shared = embedding.Embedding(faulty, wait_seconds=60)
     given = []
-    faulty.fault = lambda: given.extend((shared._at_work, *shared.giving_way("abc")))
+    faulty.fault = lambda: given.extend((shared._at_work, *shared.yielding_gil("abc")))
 
     shared.at_leisure(["A text"])
     faulty.fault = failing

@@ -383,7 +383,7 @@ class Engine:
             return kept  # before it is looked at: what it has become may not allow the change a second time
         expected = expected_version or self.expected_version
         for _ in range(ATTEMPTS):
-            known = self.ledger.changeable(self.records, id)
+            known = self.ledger.get_changeable(self.records, id)
             only_links = related is not None and not fields and tag_change is None
             changed = {} if only_links else intake.revision(known, fields, merge, tag_change, held=held)
             revision = revising.prepare_revision(self, known, changed)
@@ -446,7 +446,7 @@ class Engine:
 
         :raises NotFound: if there is none, or none that the caller may see
         """
-        [memory] = self.with_texts([self.ledger.seen(self.records, id, deleted=deleted, elsewhere=True)])
+        [memory] = self.with_texts([self.ledger.get_visible(self.records, id, deleted=deleted, elsewhere=True)])
         return memory
 
     def list(
@@ -494,14 +494,14 @@ class Engine:
 
         Those that the caller may see as they were, whoever may see the memory now.
         """
-        memory = self.ledger.seen(self.records, id, deleted=True, elsewhere=True)
+        memory = self.ledger.get_visible(self.records, id, deleted=True, elsewhere=True)
         since = self.records.history.versions(memory.id)
         former = since if memory.content else [*since, *self.cold_storage.history(memory)]
-        return self.ledger.versions_seen(self.records, former)
+        return self.ledger.visible_versions(self.records, former)
 
     def links(self, id: str) -> Sequence[Link]:
         """What a memory is linked with, as far as the caller may see it."""
-        return self.ledger.links_seen(self.records, [self.get(id).id])
+        return self.ledger.visible_links(self.records, [self.get(id).id])
 
     # --- forgetting --------------------------------------------------------------------------------------------------
 

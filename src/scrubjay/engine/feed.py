@@ -100,7 +100,7 @@ class Feed:
         """The event without its reason, if that may be about a state that the caller was never to see."""
         memory = event.memory or ""
         former = self._records.history.versions(memory)
-        seen = self._engine.ledger.versions_seen(self._records, former)
+        seen = self._engine.ledger.visible_versions(self._records, former)
         unknown = self._records.archives.get([memory])  # its earlier versions were archived with it
         return replace(event, reason=None) if unknown or len(seen) < len(former) else event
 

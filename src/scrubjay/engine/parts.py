@@ -15,7 +15,7 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.jobs import JobWorker
 from scrubjay.engine.store import intake
 from scrubjay.engine.store.backlog import Backlog
-from scrubjay.engine.store.embedding import Embedding, Waiting
+from scrubjay.engine.store.embedding import Embedding, PendingVectors
 from scrubjay.engine.store.models import FurtherModel, Models
 from scrubjay.engine.upkeep.housekeeping import Housekeeper, Indexer
 from scrubjay.errors import ArchiveUnavailable
@@ -110,7 +110,7 @@ class Parts:
         )
         self.embedding = Embedding(embedder, wait_seconds=wait_seconds, fetch=fetch)
         self.models = Models(records, further, wait_seconds=wait_seconds)
-        self.waiting = Waiting(records)
+        self.pending_vectors = PendingVectors(records)
         self.backlog = Backlog(records, self.embedding, self.models, self._judge_late)
         self.housekeeper = Housekeeper(self.owner)
         self.indexer = Indexer(records)

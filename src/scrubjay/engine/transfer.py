@@ -63,7 +63,7 @@ class Transfer:
         """Every memory of this engine's spaces as plain JSON objects, oldest first."""
 
         def linked(ids: Sequence[str]) -> Sequence[Link]:
-            return self._engine.ledger.links_seen(self._engine.records, ids)
+            return self._engine.ledger.visible_links(self._engine.records, ids)
 
         here = access.audience_in(
             self._engine.caller, self._engine.spaces
@@ -243,9 +243,10 @@ def _find_repeated(
 
 
 def _new_links(engine: Engine, links: Sequence[Link]) -> list[Link]:
-    """Without those that an earlier import brought."""
+    """Leave out the links that an earlier import brought."""
     ends = sorted({end for link in links for end in (link.source, link.target)})
-    here = [replace(link, hlc=0, origin="") for link in engine.ledger.links_seen(engine.records, ends)] if ends else []
+    known = engine.ledger.visible_links(engine.records, ends) if ends else []
+    here = [replace(link, hlc=0, origin="") for link in known]
     return [link for link in links if link not in here]
 
 
@@ -291,7 +292,7 @@ def _read(
     untimed: set[str] = set()
     caller = engine.caller
     reader = replace(engine, provenance=replace(engine.provenance, transport="import"))
-    for number, line in engine.parts.embedding.giving_way(batch):
+    for number, line in engine.parts.embedding.yielding_gil(batch):
         try:
             plain_json.check(line)
             kind = line.get("type", "memory")
@@ -347,8 +348,8 @@ def read_memory(engine: Engine, line: Mapping[str, Any], caller: Caller) -> Memo
     source = given.pop("provenance", None)
     provenance = Provenance(**source) if source else memory.provenance
     status = Status(given.pop("status", Status.ACTIVE))
-    tags = intake.checked_tags(given.pop("auto_tags", ()))
-    flags = tuple(dict.fromkeys((*memory.flags, *intake.checked_tags(given.pop("flags", ())))))
+    tags = intake.check_tags(given.pop("auto_tags", ()))
+    flags = tuple(dict.fromkeys((*memory.flags, *intake.check_tags(given.pop("flags", ())))))
     intake.check_known(given, KNOWN)
     return replace(memory, provenance=provenance, status=status, auto_tags=tags, flags=flags, **given)
 

@@ -145,7 +145,7 @@ class Archiving(Archives):
         return engine.transact(Archived, lambda tx: self._finish(tx, terms, done))
 
     def _archivable(self, id: str) -> Memory:
-        memory = self._engine.ledger.changeable(self._engine.records, id)
+        memory = self._engine.ledger.get_changeable(self._engine.records, id)
         if memory.status is Status.ARCHIVED:
             raise AlreadyArchived(f"Memory {memory.id} is already archived.", memory_id=memory.id)
         if memory.expired(self._engine.now()):
@@ -244,7 +244,7 @@ class Archiving(Archives):
 
     def _put_away_one(self, tx: Transaction, one: Prepared, terms: Terms) -> PutAway:
         ledger = self._engine.ledger
-        memory = ledger.changeable(tx, one.memory.id)
+        memory = ledger.get_changeable(tx, one.memory.id)
         if memory.version != one.memory.version:
             raise lifecycle.changed_meanwhile(memory)
         freed = tx.archives.hot_bytes([memory.id], vectors=not terms.keep_vectors)[memory.id]

@@ -111,7 +111,7 @@ class Restoring(Archives):
             return self._restore(held, names, mode, embed=embed, reason=reason)
 
     def _restorable(self, id: str, mode: Mode) -> Memory:
-        memory = self._engine.ledger.changeable(self._engine.records, id, deleted=True)
+        memory = self._engine.ledger.get_changeable(self._engine.records, id, deleted=True)
         if memory.status is Status.ACTIVE:
             raise AlreadyActive(f"Memory {memory.id} is already active.", memory_id=memory.id)
         if memory.recoverable_until is not None and memory.recoverable_until < self._engine.now():
@@ -205,7 +205,7 @@ def bring_back(
 ) -> None:
     """Write one restored memory, with its archived part and new vectors."""
     ledger = held.ledger
-    memory = ledger.changeable(tx, id, deleted=True)
+    memory = ledger.get_changeable(tx, id, deleted=True)
     if mode is Mode.METADATA_ONLY:
         if kept is not None:
             tx.describe(kept.memory)

@@ -145,7 +145,7 @@ def settle(
 ) -> tuple[Memory, Memory]:
     """Say of a proposal that the newer memory supersedes the older, if that is at the version expected, or that both
     are kept."""
-    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    outdated, successor = ledger.get_changeable(tx, old), ledger.get_visible(tx, new)
     check_version(outdated, expected_version)
     links = tx.history.links([outdated.id], kinds=MAY_OUTDATE)
     proposed = next((link for link in links if (link.source, link.target) == (successor.id, outdated.id)), None)
@@ -173,7 +173,7 @@ def relate(
     if relation is not Relation.BOTH_TRUE:
         reason = SAME if relation is Relation.SAME else None
         return supersede(ledger, tx, old, new, expected_version=expected_version, reason=reason)
-    pair = ledger.changeable(tx, old), ledger.seen(tx, new)
+    pair = ledger.get_changeable(tx, old), ledger.get_visible(tx, new)
     check_version(pair[0], expected_version)
     ids = {memory.id for memory in pair}
     if len(ids) == 1:
@@ -198,7 +198,7 @@ def reopen(
     ledger: Ledger, tx: Transaction, *, old: str, new: str, expected_version: int | None = None
 ) -> tuple[Memory, Memory]:
     """Take back what was said about a pair, so that it is proposed again, if it ever was."""
-    outdated, successor = ledger.changeable(tx, old), ledger.seen(tx, new)
+    outdated, successor = ledger.get_changeable(tx, old), ledger.get_visible(tx, new)
     check_version(outdated, expected_version)
     links = [
         link

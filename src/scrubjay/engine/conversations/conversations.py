@@ -155,7 +155,7 @@ class Conversations:
         at = self._to_write(workspace, conversation)
 
         def write(tx: Transaction) -> Injection:
-            found = at.ledger.seen(tx, memory)
+            found = at.ledger.get_visible(tx, memory)
             if found.space != at.spaces[0]:
                 raise NotFound(f"Memory with ID {memory} not found", memory_id=memory)
             self._begin(at, tx, conversation)
@@ -461,7 +461,7 @@ class Conversations:
     def _link_of(self, at: Engine, tx: Transaction, conversation: str, memory: str) -> Injection:
         linked = None
         with suppress(NotFound):  # what is gone is in no conversation
-            linked = self._link(at, tx, conversation, at.ledger.seen(tx, memory).id)
+            linked = self._link(at, tx, conversation, at.ledger.get_visible(tx, memory).id)
         if linked is None:
             raise NotFound("Memory injection not found")
         return linked

@@ -278,7 +278,7 @@ class Decisions:
 
         def write(tx: Transaction) -> Memory:
             try:
-                decision = engine.ledger.changeable(tx, id)
+                decision = engine.ledger.get_changeable(tx, id)
             except NotFound:
                 raise NotFound(f"Decision not found: {id}", memory_id=id) from None
             if decision.kind is not Kind.DECISION:

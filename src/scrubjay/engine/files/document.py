@@ -91,9 +91,9 @@ def said_otherwise(document: Document, memory: Memory) -> dict[str, Any]:
         said["content"] = document.content
     if document.plain:
         return {**said, **_said_in_text(document, memory)}
-    if intake.checked_tags(document.tags) != memory.tags:
+    if intake.check_tags(document.tags) != memory.tags:
         said["tags"] = document.tags
-    if (also := intake.checked_phrases(document.also)) != memory.also:
+    if (also := intake.check_phrases(document.also)) != memory.also:
         said["also"] = also
     if _iso(document.expires_at) != _iso(memory.expires_at):
         said["expires_at"] = document.expires_at
@@ -149,13 +149,13 @@ def _iso(at: datetime | None) -> str | None:
 def possible_names(memory: Memory) -> Iterator[str]:
     """Names for a memory's file, the best one first."""
     plain = file_of_path(memory.path)
-    if intake.path_was_made(memory):
+    if intake.is_generated_path(memory):
         chosen = memory.kind is Kind.MEMORY and memory.title != intake.title_of(memory.content)
         words = readable(memory.title if chosen else memory.content)
         if words:
             section = section_of(plain)
             yield f"{section}/{words}.md"
-            yield f"{section}/{words} ({intake.tail_of(memory.id)}).md"
+            yield f"{section}/{words} ({intake.path_tail(memory.id)}).md"
     yield plain
     for number in range(2, 1000):
         yield f"{plain.removesuffix('.md')}-{number}.md"

@@ -84,7 +84,7 @@ class Paths:
         new = NewMemory(
             content=content,
             path=place,
-            tags=intake.checked_tags(tuple(tags)),
+            tags=intake.check_tags(tuple(tags)),
             source=Source.EXPLICIT,
             expires_at=expires_at,
             also=also,
@@ -160,7 +160,7 @@ class Paths:
         self._folders.look_closely(space, place)
 
         def write(tx: Transaction) -> Memory:
-            current = self._engine.ledger.changeable(tx, self._at(tx, space, origin).id)
+            current = self._engine.ledger.get_changeable(tx, self._at(tx, space, origin).id)
             if current.path == place:
                 return current
             self._check_untaken(tx, space, place)

@@ -121,7 +121,7 @@ class Consolidation:
         self._check(plan)
         if (kept := engine.earlier_result(Consolidated)) is not None:
             return kept
-        names = [engine.ledger.changeable(engine.records, name).id for name in plan.ids]
+        names = [engine.ledger.get_changeable(engine.records, name).id for name in plan.ids]
         if len(set(names)) < LEAST:
             raise InvalidInput("Give at least two different memories.", field="memory_ids")
         with holding(engine, names) as held:
@@ -143,7 +143,7 @@ class Consolidation:
     def _sources(self, held: Engine, names: Sequence[str]) -> list[Memory]:
         """The memories as they are now, oldest first."""
         now = self._engine.now()
-        found = [held.ledger.changeable(held.records, name) for name in dict.fromkeys(names)]
+        found = [held.ledger.get_changeable(held.records, name) for name in dict.fromkeys(names)]
         for memory in found:
             if (why := unfit(memory, now)) is not None:
                 raise Unprocessable(f"Memory {memory.id} is {why}.", memory_id=memory.id)
@@ -159,7 +159,7 @@ class Consolidation:
         if plan.primary is None:
             return sources[-1]
         with suppress(NotFound):  # what is nowhere is not among them either
-            wanted = self._engine.ledger.seen(self._engine.records, plan.primary)
+            wanted = self._engine.ledger.get_visible(self._engine.records, plan.primary)
             for memory in sources:
                 if memory.id == wanted.id:
                     return memory
@@ -271,7 +271,7 @@ class Consolidation:
         text = embedding.embed(held, replace(change.primary, **fields))[0] if more else None
 
         def write(tx: Transaction) -> Memory:
-            current = held.ledger.changeable(tx, change.primary.id)
+            current = held.ledger.get_changeable(tx, change.primary.id)
             return held.ledger.change(tx, replace(current, **fields), "consolidated", *fields, text=text)
 
         done = self._replace(held, change, write, notes=notes)
@@ -352,7 +352,7 @@ def unfit(memory: Memory, now: datetime) -> str | None:
 
 def check_unchanged(held: Engine, tx: Transaction, sources: Sequence[Memory]) -> None:
     for memory in sources:
-        current = held.ledger.changeable(tx, memory.id)
+        current = held.ledger.get_changeable(tx, memory.id)
         if current.version != memory.version:
             raise lifecycle.changed_meanwhile(current)
 

@@ -95,7 +95,7 @@ class Curation:
 
     def former_phrases(self, id: str) -> Sequence[FormerPhrases]:
         """The phrases that a memory had before, newest first: those that were changed alone, which makes no version."""
-        memory = self._engine.ledger.seen(self._engine.records, id, deleted=True, elsewhere=True)
+        memory = self._engine.ledger.get_visible(self._engine.records, id, deleted=True, elsewhere=True)
         return self._engine.records.history.former_phrases(memory.id)[::-1]
 
     def shown_to(self, id: str, *, limit: int = 100) -> Sequence[Recall]:
@@ -130,7 +130,7 @@ class Curation:
         return self._engine.transact(Memory, lambda tx: self._release(tx, id))
 
     def _release(self, tx: Transaction, id: str, *, only: str | None = None) -> Memory:
-        memory = self._engine.ledger.changeable(tx, id)
+        memory = self._engine.ledger.get_changeable(tx, id)
         lifecycle.check_version(memory, self._engine.expected_version)
         if memory.superseded_by is None:
             raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
@@ -223,7 +223,7 @@ class Curation:
         return self._undo_revision(memory, revision.before)
 
     def _instead_of_undoing(self, memory: Memory) -> str:
-        links = self._engine.ledger.links_seen(self._engine.records, [memory.id])
+        links = self._engine.ledger.visible_links(self._engine.records, [memory.id])
         newer = [link.source for link in links if link.kind is LinkKind.SUPERSEDES and link.state != RELEASED]
         newer = [name for name in newer if name != memory.id]
         if newer:  # it would be superseded, were they not forgotten
@@ -241,7 +241,7 @@ class Curation:
     def _undo_supersession(self, tx: Transaction, memory: Memory) -> Undone:
         """The last one, if there are several: the next undo takes back the one before."""
         newer = memory.superseded_by
-        current = self._engine.ledger.seen(tx, memory.id)
+        current = self._engine.ledger.get_visible(tx, memory.id)
         if current.superseded_by != newer:
             raise _changed_meanwhile(memory)
         links = tx.history.links([memory.id], kinds=SUPERSEDES)
@@ -257,7 +257,7 @@ class Curation:
         engine = self._engine
         said = [
             link
-            for link in engine.ledger.links_seen(reads, [memory.id])
+            for link in engine.ledger.visible_links(reads, [memory.id])
             if (link.kind is LinkKind.MAY_OUTDATE and link.state == "kept")
             or (link.kind is LinkKind.SUPERSEDES and link.source == memory.id and link.state != RELEASED)
         ]
@@ -275,21 +275,21 @@ class Curation:
 
     def _undo_settling(self, tx: Transaction, memory: Memory, said: Link) -> Undone:
         ledger = self._engine.ledger
-        lifecycle.check_version(ledger.seen(tx, memory.id), self._engine.expected_version)
+        lifecycle.check_version(ledger.get_visible(tx, memory.id), self._engine.expected_version)
         if self._last_settled(tx, memory) != said:
             raise _changed_meanwhile(memory)
-        other = ledger.seen(tx, said.source if said.target == memory.id else said.target, deleted=True)
+        other = ledger.get_visible(tx, said.source if said.target == memory.id else said.target, deleted=True)
         if other.status is Status.DELETED:
             told = f"The last change of {memory.id} was made with {other.id}, which is forgotten."
             raise Conflict(told, hint=f"Undo that on {other.id} first.", memory_id=memory.id)
         if said.kind is LinkKind.SUPERSEDES:
-            released = lifecycle.release(ledger, tx, ledger.changeable(tx, other.id), only=memory.id)
+            released = lifecycle.release(ledger, tx, ledger.get_changeable(tx, other.id), only=memory.id)
             return Undone(memory=released, what="superseded", other=memory.id)
-        memory = ledger.changeable(tx, memory.id)  # the other may lie where nothing is changed
+        memory = ledger.get_changeable(tx, memory.id)  # the other may lie where nothing is changed
         pair = {memory.id, other.id}
         links = [link for link in tx.history.links([memory.id], kinds=lifecycle.MAY_OUTDATE) if link.state == "kept"]
         settle.unsettle(ledger, tx, memory, [link for link in links if {link.source, link.target} == pair])
-        return Undone(memory=ledger.seen(tx, memory.id), what="settled", other=other.id)
+        return Undone(memory=ledger.get_visible(tx, memory.id), what="settled", other=other.id)
 
     def _undo_revision(self, memory: Memory, former: Version) -> Undone:
         engine = self._engine

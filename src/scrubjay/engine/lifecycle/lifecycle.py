@@ -50,7 +50,7 @@ def supersede(
     reason: str | None = None,
 ) -> tuple[Memory, Memory]:
     """Mark `old`, if it is at the version expected, as outdated by `new`; both stay. Doing it twice changes nothing."""
-    outdated, successor = ledger.changeable(tx, old), ledger.changeable(tx, new)
+    outdated, successor = ledger.get_changeable(tx, old), ledger.get_changeable(tx, new)
     check_version(outdated, expected_version)
     if outdated.id == successor.id:
         raise InvalidInput("A memory cannot supersede itself.", field="new_memory_id")
@@ -66,7 +66,7 @@ def supersede(
     named = outdated.id if access.as_open(outdated, successor) else plain(tx, successor).supersedes
     ledger.change(tx, replace(successor, supersedes=named), "supersedes", "supersedes")
     settle(tx, plain(tx, successor))
-    return ledger.seen(tx, outdated.id), ledger.seen(tx, successor.id)
+    return ledger.get_visible(tx, outdated.id), ledger.get_visible(tx, successor.id)
 
 
 def outdate(
@@ -84,7 +84,7 @@ def outdate(
     ledger.link(tx, LinkKind.SUPERSEDES, successor, outdated, reason=reason)
     if not counts_for_all:  # for the others nothing has happened: no version, no event, no end of its time
         settle(tx, plain(tx, outdated))
-        return ledger.seen(tx, outdated.id)
+        return ledger.get_visible(tx, outdated.id)
     outdated = said_given(outdated, ended is not None)
     if ended is None and (newer := newest_successor(tx, outdated)[0]) is not None:
         ended = newer.since
@@ -101,7 +101,7 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None
     """Take back that anything the caller may see, or only this one, outdates a memory; it is true as long as it was
     before, and what was proposed about it is open again."""
     own = plain(tx, memory)
-    for link in ledger.links_seen(tx, [memory.id]):
+    for link in ledger.visible_links(tx, [memory.id]):
         if only not in (None, link.source):
             continue
         if link.kind is LinkKind.MAY_OUTDATE and link.target == memory.id and link.state == "superseded":
@@ -127,7 +127,7 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None
     else:
         ledger.record(tx, own, "released")
     settle(tx, plain(tx, memory))
-    return ledger.seen(tx, memory.id)
+    return ledger.get_visible(tx, memory.id)
 
 
 def forget(
@@ -142,11 +142,11 @@ def forget(
     expected_version: int | None = None,
 ) -> Forgotten:
     """Soft-delete, or erase for good; hard works on soft-deleted ones too."""
-    memory = ledger.changeable(tx, id, deleted=hard)
+    memory = ledger.get_changeable(tx, id, deleted=hard)
     check_version(memory, expected_version)
     if hard:
         access.check_erase(ledger.caller, memory)
-    links = [link for link in ledger.links_seen(tx, [memory.id]) if link.stands]
+    links = [link for link in ledger.visible_links(tx, [memory.id]) if link.stands]
     forgotten, back = _forget_one(ledger, tx, memory, hard=hard, reason=reason, days=days)
     related = len(links)
     if cascade:
@@ -220,7 +220,7 @@ def changed_meanwhile(memory: Memory) -> Conflict:
 
 def recover(ledger: Ledger, tx: Transaction, id: str, *, expected_version: int | None = None) -> Memory:
     """Restore a soft-deleted memory while its date has not passed; a path taken meanwhile gets a number."""
-    memory = ledger.changeable(tx, id, deleted=True)
+    memory = ledger.get_changeable(tx, id, deleted=True)
     check_version(memory, expected_version)
     if memory.status is not Status.DELETED:
         raise Conflict(f"Memory {memory.id} is not deleted.", memory_id=memory.id)

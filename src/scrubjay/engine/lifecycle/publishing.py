@@ -49,4 +49,4 @@ def made_fields(before: Memory, after: Memory) -> tuple[str, ...]:
 
 def _says_its_text(memory: Memory) -> bool:
     """Whether its path is one that we made from its text. A decision's says its topic, which never changes."""
-    return memory.kind is Kind.MEMORY and intake.path_was_made(memory)
+    return memory.kind is Kind.MEMORY and intake.is_generated_path(memory)

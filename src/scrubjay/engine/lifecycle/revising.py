@@ -32,7 +32,7 @@ class Revision:
 
         :raises Conflict: if that has changed meanwhile
         """
-        current = engine.ledger.changeable(tx, self.known.id)
+        current = engine.ledger.get_changeable(tx, self.known.id)
         if expected_version not in (None, current.version) or current.version != self.known.version:
             raise lifecycle.changed_meanwhile(current)
         return current

@@ -141,7 +141,7 @@ def phrases_of(answer: str, count: int) -> Mapping[int, tuple[str, ...]]:
             phrases = (" ".join(phrase.split()).strip("\"'") for phrase in match[2].split(";"))
             fitting = [phrase for phrase in phrases if 0 < len(phrase) <= MAX_PHRASE]
             if fitting:
-                found[int(match[1]) - 1] = intake.checked_phrases(fitting[:PHRASES])
+                found[int(match[1]) - 1] = intake.check_phrases(fitting[:PHRASES])
     return found
 
 

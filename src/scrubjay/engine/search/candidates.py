@@ -164,7 +164,7 @@ def _find(
     if vector is None or degraded is not None:
         return answer
     if len(found):
-        waiting = engine.parts.waiting.told(query.filter, audience, now, one_does=not found.best_has_vector)
+        waiting = engine.parts.pending_vectors.warning(query.filter, audience, now, met_one=not found.best_has_vector)
     else:  # whatever has a vector is found
         searched = engine.records.count(query.filter, audience, now=now)
         waiting = without_vectors(searched, searched)

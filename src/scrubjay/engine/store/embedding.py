@@ -46,14 +46,14 @@ Payload = TypeVar("Payload")
 Item = TypeVar("Item")
 
 THREADS = 2  # that embed what calls wait for, or the next batches of a bulk load
-QUICK = 0.1  # of the time that a call waits: who answered within it is asked without a second thread
+QUICK = 0.1  # of the time that a call waits: a model that answered within it is asked without a second thread
 AT_ONCE = 2  # parts of a long text embedded within the call; the rest follow in the background
-AT_A_STRETCH_SECONDS = 0.0005  # for which a bulk load keeps the interpreter while texts are embedded …
-ASIDE_SECONDS = 0.00005  # … and for which it lets others have it: as long as a thread takes to wake
+GIL_SLICE_SECONDS = 0.0005  # for which a bulk load keeps the interpreter's lock while texts are embedded …
+GIL_YIELD_SECONDS = 0.00005  # … and for which it lets other threads have it: as long as a thread takes to wake
 LOADING_SECONDS = 10.0  # from when loading begins, for which calls wait until the model is loaded
 TRY_AGAIN_SECONDS = 15.0
 TRIES = 3  # to get a vector of a model that is borrowed from others
-LOOK_SECONDS = 5.0  # for which it holds how many memories wait for vectors
+LOOK_SECONDS = 5.0  # for which a count of memories without vectors is used again
 BY_WORDS = "they are found by their words only."
 PAGE = 10  # memories: from a tenth that waits on, one of them is likely to be missing
 NOTHING: Knots = ((0.0, 0.0),)  # what a cosine is worth without a model
@@ -94,7 +94,7 @@ class Embedding:
         return self.embedder.fingerprint if self.embedder else None
 
     def parts_of(self, memory: Memory) -> list[str]:
-        """What is embedded of a memory: its text in parts that fit the model's window, each with its phrases."""
+        """Split a memory's text into parts that fit the model's window, each with its phrases, to be embedded."""
         if self.embedder is None:
             return [memory.embeddable]
         whole = self.embedder.split(memory.embeddable)
@@ -104,7 +104,7 @@ class Embedding:
         return [line for part in self.embedder.split(text) for line in self._with_phrases(part, memory.phrases)]
 
     def _with_phrases(self, part: str, phrases: str) -> Iterator[str]:
-        """The part with the phrases below it; in two halves, if both together are too long for the model's window."""
+        """Put the phrases below the part; in two halves, if both together are too long for the model's window."""
         line, half = f"{part}\n{phrases}", len(part) // 2
         if half < len(phrases) or self.embedder is None or len(self.embedder.split(line)) == 1:
             yield line
@@ -134,18 +134,18 @@ class Embedding:
 
     def query(self, text: str) -> Vector:
         """:raises EmbeddingError: when no vector comes in time; search by words instead"""
-        return self._in_time(lambda embedder: usable(embedder, [embedder.embed_query(text)], 1)[0])
+        return self._in_time(lambda embedder: to_arrays(embedder, [embedder.embed_query(text)], 1)[0])
 
     def texts(self, texts: Sequence[str]) -> list[Vector]:
         """:raises EmbeddingError: when no vectors come in time; store without them"""
-        return self._in_time(lambda embedder: usable(embedder, embedder.embed(texts), len(texts)))
+        return self._in_time(lambda embedder: to_arrays(embedder, embedder.embed(texts), len(texts)))
 
     def at_leisure(self, texts: Sequence[str]) -> list[Vector]:
         """Embed for as long as it takes; success in time brings the embedder back up.
 
         :raises EmbeddingError: if it fails
         """
-        return self._loaded_again(lambda: self._at_leisure(texts))
+        return self._retry_after_loading(lambda: self._at_leisure(texts))
 
     def _at_leisure(self, texts: Sequence[str]) -> list[Vector]:
         if self.embedder is None:
@@ -157,13 +157,13 @@ class Embedding:
         with self._lock:
             self._at_work += 1
         try:
-            vectors = usable(self.embedder, self.embedder.embed(texts), len(texts))
+            vectors = to_arrays(self.embedder, self.embedder.embed(texts), len(texts))
             with self._lock:
                 ended = monotonic()
                 self.busy_seconds += ended - max(begun, self._busy_until)
                 self._busy_until = ended
         except EmbeddingError as error:
-            self._down(error.message)
+            self._take_down(error.message)
             raise
         finally:
             with self._lock:
@@ -172,22 +172,22 @@ class Embedding:
             self._why_down = None
         return vectors
 
-    def giving_way(self, items: Iterable[Item]) -> Iterator[Item]:
-        """These, with a moment now and then while texts are embedded in the background.
+    def yielding_gil(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Give these items one by one, and pause now and then while texts are embedded in the background.
 
-        A thread that has a vector needs the interpreter to begin with its next text. From one that never lets go of it,
-        it gets it after 5 ms only (`sys.getswitchinterval`), about as long as embedding one text takes. To give way
-        after each item would take as much of the processor as a sixth of the item.
+        A thread that has a vector needs the interpreter's lock to begin with its next text. From a thread that never
+        lets go of the lock it gets it only after 5 ms (`sys.getswitchinterval`), about as long as embedding one text
+        takes. To yield after each item would take as much of the processor as a sixth of the item.
         """
         since = monotonic()
         for item in items:
             yield item
-            if self._at_work and monotonic() - since >= AT_A_STRETCH_SECONDS:
-                sleep(ASIDE_SECONDS)
+            if self._at_work and monotonic() - since >= GIL_SLICE_SECONDS:
+                sleep(GIL_YIELD_SECONDS)
                 since = monotonic()
 
     def answers(self) -> bool:
-        """Whether it embeds anything at all just now: if so, a text that failed has itself to blame."""
+        """Whether the model embeds a harmless text: if so, a text that failed is itself the reason."""
         try:
             self.at_leisure([HARMLESS])
         except EmbeddingError:
@@ -195,10 +195,10 @@ class Embedding:
         return True
 
     def rest(self) -> bool:
-        """Give the model back if nothing has needed it for long; whether that is so."""
+        """Give the model back if nothing has needed it for long, and say whether it was given back."""
         if self.embedder is None or not self.embedder.rest():
             return False
-        self._load_anew()
+        self._forget_loading()
         return True
 
     def close(self) -> None:
@@ -209,24 +209,24 @@ class Embedding:
         if self.embedder is not None:
             self.embedder.close()
 
-    def _load_anew(self) -> None:
+    def _forget_loading(self) -> None:
         with self._lock:
             if self._loading is not None and self._loading.done():
                 self._loading = None
 
-    def _loaded_again(self, work: Callable[[], Result]) -> Result:
-        """Do this, and again if the lending process is gone: each time the model is loaded first, here or elsewhere."""
+    def _retry_after_loading(self, work: Callable[[], Result]) -> Result:
+        """Do the work, and again if the lending process is gone: then the model is loaded first, here or elsewhere."""
         for _ in range(TRIES):
             try:
                 return work()
             except NotLoaded:
-                self._load_anew()
+                self._forget_loading()
         raise EmbeddingError(LOST)
 
     def _in_time(self, work: Callable[[Embedder], Result]) -> Result:
-        return self._loaded_again(lambda: self._once(work))
+        return self._retry_after_loading(lambda: self._try_in_time(work))
 
-    def _once(self, work: Callable[[Embedder], Result]) -> Result:
+    def _try_in_time(self, work: Callable[[Embedder], Result]) -> Result:
         if self.embedder is None:
             raise ModelMissing("No embedding model is configured.")
         if self._why_down is not None and monotonic() < self._down_until:
@@ -252,16 +252,16 @@ class Embedding:
             self._quick = False
             why = TOO_LATE if loading.done() else LOADING
             if was_loaded or why is LOADING:  # its first answer after loading says nothing of how quick it is
-                self._down(why)
+                self._take_down(why)
             raise EmbeddingError(why) from None
         except EmbeddingError as error:
-            self._down(error.message)
+            self._take_down(error.message)
             raise
         self._why_down = None
         return vector
 
     def _enter(self) -> bool:
-        """Whether the calling thread may embed by itself: no more of them at once than there are threads for it."""
+        """Whether the calling thread may embed by itself: at most as many at once as there are threads for it."""
         with self._lock:
             free = self._here < THREADS
             self._here += free
@@ -279,51 +279,53 @@ class Embedding:
             except ModelMissing:
                 if self._fetch is None:
                     raise
-                self._down("The embedding model is being downloaded.", seconds=3600)
+                self._take_down("The embedding model is being downloaded.", seconds=3600)
                 self._fetch()
                 self.embedder.load()
             self._why_down = None
         except EmbeddingError as error:
-            self._down(error.message)
+            self._take_down(error.message)
             with self._lock:
                 self._loading = None  # a later call tries again
             raise
 
-    def _down(self, why: str, *, seconds: float = TRY_AGAIN_SECONDS) -> None:
+    def _take_down(self, why: str, *, seconds: float = TRY_AGAIN_SECONDS) -> None:
         self._down_until = monotonic() + seconds
         self._why_down = why
 
 
-class Waiting:
-    """Why a search by meaning may miss memories: how many of those that it looks at have no vectors yet.
+class PendingVectors:
+    """The memories without vectors, which a search by meaning may miss.
 
-    To count them takes as long as a search does, so what was found counts for some seconds; and while nothing waits in
-    the whole store, as nearly always, nothing is counted.
+    Counting them takes as long as a search, so a count is used for some seconds; and while no memory of the store waits
+    for vectors, as nearly always, nothing is counted.
     """
 
     def __init__(self, records: Store) -> None:
         self._records = records
         self._any, self._look_at = False, 0.0
-        self._told: dict[tuple[Filter, Audience], str | None] = {}
+        self._warnings: dict[tuple[Filter, Audience], str | None] = {}
 
-    def told(self, filter: Filter, audience: Audience, now: datetime, *, one_does: bool = False) -> str | None:
-        """A sentence about it, if enough wait that a page is likely to lack one. With `one_does` the caller has met one
-        that waits (or is archived without a vector), and what was found out before does not count."""
-        if monotonic() >= self._look_at or (one_does and not self._any):
-            self._told = {}
+    def warning(self, filter: Filter, audience: Audience, now: datetime, *, met_one: bool = False) -> str | None:
+        """Say how many of the searched memories have no vectors, if a page is likely to lack one of them.
+
+        With `met_one` the caller has met a hit without a vector, so an earlier answer that none waits does not count.
+        """
+        if monotonic() >= self._look_at or (met_one and not self._any):
+            self._warnings = {}
             self._any, self._look_at = self._records.upkeep.any_waits(), monotonic() + LOOK_SECONDS
         if not self._any:
             return None
-        key, told = (filter, audience), self._told  # which another thread may begin again meanwhile
-        if key not in told:
+        key, warnings = (filter, audience), self._warnings  # another thread may replace this dictionary meanwhile
+        if key not in warnings:
             waiting = self._records.count_waiting(filter, audience, now=now)
             searched = self._records.count(filter, audience, now=now) if waiting else 0
-            told[key] = without_vectors(waiting, searched) if waiting * PAGE >= searched else None
-        return told[key]
+            warnings[key] = without_vectors(waiting, searched) if waiting * PAGE >= searched else None
+        return warnings[key]
 
 
 def without_vectors(waiting: int, searched: int) -> str | None:
-    """A sentence that says how many of the searched memories wait; doctor counts those of the whole store."""
+    """Say how many of the searched memories have no vectors; doctor counts those of the whole store."""
     if not waiting:
         return None
     if searched == 1:
@@ -334,10 +336,10 @@ def without_vectors(waiting: int, searched: int) -> str | None:
     return f"{waiting:,} of the {searched:,} memories that were searched {have} no vectors yet: {how}"
 
 
-def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Vector]:
-    """The same as arrays; embedders of others may return anything, such as lists of numbers.
+def to_arrays(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Vector]:
+    """Convert vectors to arrays; embedders of others may return anything, such as lists of numbers.
 
-    :raises EmbeddingError: if one is not made of numbers, or they are not one of the right length for each text
+    :raises EmbeddingError: unless there is one vector of numbers, of the right length, for each text
     """
     try:
         with np.errstate(over="ignore"):
@@ -355,7 +357,7 @@ def usable(embedder: Embedder, vectors: Sequence[Vector], texts: int) -> list[Ve
 
 
 def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
-    """The vectors of a text's first parts within the waiting time, or none and the reason."""
+    """Embed a text's first parts within the waiting time; without vectors, say why there are none."""
     embedding = engine.parts.embedding
     parts = embedding.parts_of(memory)
     if not engine.with_model:
@@ -371,7 +373,7 @@ def embed(engine: Engine, memory: Memory) -> tuple[TextVectors, str | None]:
 
 
 def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[TextVectors]:
-    """All parts of all texts; what cannot be embedded now waits in the backlog."""
+    """Embed all parts of all texts; what cannot be embedded now waits in the backlog."""
     embedding = engine.parts.embedding
     split = [embedding.parts_of(memory) for memory in memories]
     vectors: Iterator[Vector] = iter(())
@@ -390,7 +392,7 @@ def embed_at_leisure(engine: Engine, memories: Sequence[Memory]) -> Sequence[Tex
 def embed_ahead(
     engine: Engine, batches: Iterable[tuple[Sequence[Memory], Payload]]
 ) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
-    """Batches with their texts embedded: the next ones in the background, while the caller writes this one.
+    """Embed the texts of batches: those of the next ones in the background, while the caller writes this one.
 
     There are always two, so that the embedder begins with one while it ends the other. An error in the source is raised
     once all that came before it was given out.
@@ -401,7 +403,7 @@ def embed_ahead(
         return
     waiting: deque[tuple[Sequence[Memory], Future[Sequence[TextVectors]], Payload]] = deque()
 
-    def given_out(left: int) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
+    def take_ready(left: int) -> Iterator[tuple[Sequence[Memory], Sequence[TextVectors], Payload]]:
         while len(waiting) > left:
             memories, texts, payload = waiting.popleft()
             yield memories, texts.result(), payload
@@ -411,18 +413,18 @@ def embed_ahead(
         try:
             for memories, payload in batches:
                 waiting.append((memories, pool.submit(embed_at_leisure, engine, memories), payload))
-                yield from given_out(THREADS)
+                yield from take_ready(THREADS)
         except Error:
-            yield from given_out(0)
+            yield from take_ready(0)
             raise
-        yield from given_out(0)
+        yield from take_ready(0)
     finally:
         # A caller who leaves early (an interrupt, a full disk) does not wait for vectors that will not be written.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | None]:
-    """The question's vector, or none and the reason."""
+    """Embed a question; without a vector, say why there is none."""
     embedding = engine.parts.embedding
     if (reason := cannot_embed(engine)) is not None:
         return None, reason
@@ -433,7 +435,7 @@ def embed_query(engine: Engine, question: str) -> tuple[Vector | None, str | Non
 
 
 def cannot_embed(engine: Engine) -> str | None:
-    """Why vectors of this model are of no use to this store, as far as is known without reading it.
+    """Say why vectors of this model are of no use to this store, as far as is known without reading it.
 
     A call that compares vectors asks again (`check_model`) when it reads the store anyway.
     """
@@ -441,7 +443,7 @@ def cannot_embed(engine: Engine) -> str | None:
 
 
 def check_model(engine: Engine) -> str | None:
-    """Why vectors of this model are of no use to this store, if they are not."""
+    """Say why vectors of this model are of no use to this store; None if they are of use."""
     embedding = engine.parts.embedding
     if embedding.embedder is None:
         return NO_MODEL

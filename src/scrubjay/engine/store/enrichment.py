@@ -72,7 +72,7 @@ def enrich_all(
 ) -> list[Memory]:
     """The same of many. One thing is found for all of them before the next: what it takes to find it is then still in
     the processor's cache, which texts that are embedded meanwhile empty again and again."""
-    in_turn = engine.parts.embedding.giving_way
+    in_turn = engine.parts.embedding.yielding_gil
     given = in_turn(zip(memories, news, vectors, strict=True))
     categories = [category_of(engine, memory, new, vector) for memory, new, vector in given]
     tags = [auto_tags(memory.text) for memory in in_turn(memories)]

@@ -68,8 +68,9 @@ class Ledger:
     now: Callable[[], datetime]
     holder: str = ""  # in whose name memories may be held
 
-    def seen(self, reads: Reads, id: str, *, deleted: bool = False, elsewhere: bool = False) -> Memory:
-        """A memory in the spaces granted to the caller; `elsewhere`, for reading, also a public one in those it names.
+    def get_visible(self, reads: Reads, id: str, *, deleted: bool = False, elsewhere: bool = False) -> Memory:
+        """Get a memory in the spaces granted to the caller; `elsewhere`, for reading, also a public one in spaces it
+        names.
 
         :raises NotFound: if there is no such memory, or none that the caller may see
         """
@@ -81,36 +82,37 @@ class Ledger:
             raise NotFound(f"Memory with ID {id} not found", memory_id=id)
         return memory
 
-    def changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
-        """:raises NotFound: as :meth:`seen` :raises Forbidden: if it is not the caller's to change
+    def get_changeable(self, reads: Reads, id: str, *, deleted: bool = False) -> Memory:
+        """:raises NotFound: as :meth:`get_visible` :raises Forbidden: if it is not the caller's to change
         :raises Locked: while long work holds it"""
-        memory = self.seen(reads, id, deleted=deleted, elsewhere=True)
+        memory = self.get_visible(reads, id, deleted=deleted, elsewhere=True)
         access.check_change(self.caller, memory)
         self.check_free(reads, [memory.id])
         return memory
 
-    def links_seen(self, reads: Reads, ids: Sequence[str]) -> list[Link]:
-        """The links between these memories and what the caller may see: the others are not even counted for it."""
+    def visible_links(self, reads: Reads, ids: Sequence[str]) -> list[Link]:
+        """Read the links between these memories and others that the caller may see; other links are not even
+        counted."""
         links = reads.history.links(ids)
         ends = sorted({end for link in links for end in (link.source, link.target)})
         seen = {memory.id for memory in reads.get(ends, access.audience_anywhere(self.caller))} if ends else set()
         return [link for link in links if {link.source, link.target} <= seen]
 
     def count_links(self, reads: Reads, memories: Sequence[Memory]) -> dict[str, int]:
-        """How many links that stand each memory has, to what the caller may see."""
+        """Count the links of each memory that stand and lead to memories that the caller may see."""
         counts = dict.fromkeys((memory.id for memory in memories), 0)
-        for link in self.links_seen(reads, list(counts)):
+        for link in self.visible_links(reads, list(counts)):
             for end in {link.source, link.target} & counts.keys() if link.stands else ():
                 counts[end] += 1
         return counts
 
-    def versions_seen(self, reads: Reads, versions: Sequence[Version]) -> list[Version]:
-        """The former states that the caller might see as they were, without the names of memories that it may not."""
+    def visible_versions(self, reads: Reads, versions: Sequence[Version]) -> list[Version]:
+        """Keep the former states that the caller could have seen, without the ids of memories that it may not see."""
         audience = access.audience_anywhere(self.caller, self.spaces)
         shown = [one for one in versions if access.sees(audience, one.memory)]
         ends = {end for one in shown for end in (one.memory.supersedes, one.memory.superseded_by) if end}
         known = {memory.id for memory in reads.get(sorted(ends), audience)} if ends else set()
-        return [replace(one, memory=_pointing_at(one.memory, known)) for one in shown]
+        return [replace(one, memory=_keep_known_pointers(one.memory, known)) for one in shown]
 
     def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
         """:raises Locked: if long work holds one of these memories"""
@@ -415,14 +417,14 @@ class Ledger:
         return vectors if kept in (None, self.model) else ()
 
 
-def _pointing_at(memory: Memory, known: set[str]) -> Memory:
+def _keep_known_pointers(memory: Memory, known: set[str]) -> Memory:
     older = memory.supersedes if memory.supersedes in known else None
     newer = memory.superseded_by if memory.superseded_by in known else None
     return replace(memory, supersedes=older, superseded_by=newer)
 
 
 def without_erased_text(result: Any) -> Any:
-    """What may be kept of a result: not a word of a memory that was erased for good."""
+    """Cut from a result every word of a memory that was erased for good, so that it may be kept."""
     if not isinstance(result, Forgotten) or not result.hard:
         return result
     bare = replace(result.memory, content="", title="", path="", topic=None, tags=(), auto_tags=(), also=())

@@ -61,9 +61,9 @@ SPACE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def admit(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Caller | None = None) -> Memory:
-    """What a caller hands in, as the memory that it becomes in the caller's first space.
+    """Make the memory that what a caller hands in becomes, in the caller's first space.
 
-    Of many at once the caller is asked for once: which spaces are read-only is read from a file.
+    Pass `caller` when admitting a batch: resolving it reads a file, which says which spaces are read-only.
 
     :raises Forbidden: if the caller may not write there
     """
@@ -71,7 +71,7 @@ def admit(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Call
 
 
 def admit_unread(engine: Engine, new: NewMemory, *, id: str | None = None, caller: Caller | None = None) -> Memory:
-    """Check what can be checked without reading the store; `in_conversation` does the rest."""
+    """Do what `admit` does as far as it needs no read of the store; `in_conversation` does the rest."""
     space, caller = engine.spaces[0], caller or engine.caller
     access.check_store(caller, space)
     user = access.owner_of_new(caller, new.user_id)
@@ -82,7 +82,7 @@ def admit_unread(engine: Engine, new: NewMemory, *, id: str | None = None, calle
 
 
 def in_conversation(engine: Engine, memory: Memory, new: NewMemory) -> Memory:
-    """What is stored in a private conversation is its user's, and private, unless another user was named."""
+    """Make what is stored in a private conversation its user's, and private, unless another user was named."""
     talk = private_conversation(engine, memory.space, new.conversation_id)
     if talk is None:
         return memory
@@ -92,7 +92,7 @@ def in_conversation(engine: Engine, memory: Memory, new: NewMemory) -> Memory:
 
 
 def private_conversation(engine: Engine, space: str, id: str | None) -> Conversation | None:
-    """The private conversation of this id; to others than its user and owners the id is one like any other."""
+    """Find the private conversation of this id; for others than its user and owners there is none."""
     check_name(id, "conversation_id")
     found = None if id is None else engine.records.conversations.get(space, id)
     if found is None or found.access_level is not AccessLevel.PRIVATE:
@@ -101,18 +101,18 @@ def private_conversation(engine: Engine, space: str, id: str | None) -> Conversa
 
 
 def check_trust(engine: Engine, memory: Memory) -> Memory:
-    """The memory with its flags, as the policy says: what reads like a secret, or like instructions to a model."""
+    """Flag, mask or refuse, as the policy says, what reads like a secret or like instructions to a model."""
     # Only what writes needs it; as a part of `engine` it would be looked for there each time.
     from scrubjay.engine.trust import check_trust, policy
 
     parts = engine.parts
     checked = check_trust(memory, secrets=policy(parts.secrets), instructions=policy(parts.instructions))
-    return checked if checked.content == memory.content else _remade(memory, checked)
+    return checked if checked.content == memory.content else _regenerate_derived(memory, checked)
 
 
-def _remade(memory: Memory, masked: Memory) -> Memory:
-    """What was made from a text is made again from what is left of it."""
-    of_text = memory.kind is Kind.MEMORY and path_was_made(memory)
+def _regenerate_derived(memory: Memory, masked: Memory) -> Memory:
+    """Recompute title and path after masking."""
+    of_text = memory.kind is Kind.MEMORY and is_generated_path(memory)
     return replace(
         masked,
         title=title_of(masked.content) if memory.title == title_of(memory.content) else masked.title,
@@ -177,7 +177,7 @@ def build_memory(
     check_json(new.detail, "detail", maximum=MAX_DETAIL, large=held)
     if new.topic is not None:
         check_name(new.topic, "topic", maximum=MAX_TOPIC)
-    created = checked_time(new.created_at, "created_at") or now
+    created = check_time(new.created_at, "created_at") or now
     if created > now + CLOCK_SKEW:
         raise InvalidInput("created_at is in the future.", field="created_at")
     memory = Memory(
@@ -189,8 +189,8 @@ def build_memory(
         path=new.path or path_of(new, id),
         topic=new.topic,
         category=new.category or Category.FACT,
-        tags=checked_tags(new.tags),
-        also=checked_phrases(new.also),
+        tags=check_tags(new.tags),
+        also=check_phrases(new.also),
         importance=0.5 if new.importance is None else new.importance,
         confidence=new.confidence,
         source=new.source,
@@ -199,9 +199,9 @@ def build_memory(
         metadata=dict(new.metadata),
         detail=dict(new.detail),
         provenance=provenance,
-        expires_at=checked_time(new.expires_at, "expires_at"),
-        valid_from=checked_time(new.valid_from, "valid_from"),
-        valid_until=checked_time(new.valid_until, "valid_until"),
+        expires_at=check_time(new.expires_at, "expires_at"),
+        valid_from=check_time(new.valid_from, "valid_from"),
+        valid_until=check_time(new.valid_until, "valid_until"),
         created_at=created,
         updated_at=now if new.created_at is None else max(created, now),
         accessed_at=created,
@@ -293,11 +293,11 @@ def changes(given: Mapping[str, Any], *, held: bool = False) -> dict[str, Any]:
         elif name in ("importance", "confidence"):
             check_share(value, name)
         elif name == "tags":
-            result[name] = checked_tags(value)
+            result[name] = check_tags(value)
         elif name == "metadata":
             check_json(value, name, large=held)
         elif name.endswith(("_at", "_from", "_until")):
-            checked_time(value, name)
+            check_time(value, name)
     return result
 
 
@@ -334,7 +334,7 @@ class TagChange:
     def applied(self, tags: tuple[str, ...]) -> tuple[str, ...]:
         kept = tags if self.replace is None else self.replace
         gone = {tag.strip() for tag in self.remove}
-        return checked_tags([tag for tag in (*kept, *self.add) if tag.strip() not in gone])
+        return check_tags([tag for tag in (*kept, *self.add) if tag.strip() not in gone])
 
 
 def retitle(memory: Memory, changed: Mapping[str, Any]) -> Memory:
@@ -348,10 +348,10 @@ def query(given: Query | str, options: Mapping[str, Any]) -> Query:
     """:raises InvalidInput: for a blank question or an impossible page"""
     asked = given if isinstance(given, Query) else Query(text=given, **options)
     check_text(asked.text, "query")
-    if (also := checked_phrases(asked.also, most=MAX_WORDINGS, longest=MAX_WORDING)) != asked.also:
+    if (also := check_phrases(asked.also, most=MAX_WORDINGS, longest=MAX_WORDING)) != asked.also:
         asked = replace(asked, also=also)
     check_limit(asked.limit, asked.offset)
-    checked_time(asked.now, "now")
+    check_time(asked.now, "now")
     return asked
 
 
@@ -368,8 +368,8 @@ def convert_value(name: str, value: Any) -> Any:
         except ValueError:
             raise InvalidInput(f"{name} must be one of {', '.join(ENUMS[name])}.", field=name) from None
     if name == "also":
-        return checked_phrases(value)
-    return checked_tags(value) if name == "tags" else value
+        return check_phrases(value)
+    return check_tags(value) if name == "tags" else value
 
 
 def check_filter(filter: Filter) -> None:
@@ -430,7 +430,7 @@ def check_name(value: str | None, field: str, *, maximum: int = MAX_NAME) -> Non
 
 
 def check_id(value: object) -> None:
-    """:raises InvalidInput: for what no memory was ever called"""
+    """:raises InvalidInput: if the value cannot be a memory id"""
     if not isinstance(value, str):
         raise InvalidInput("An id must be text.", field="id")
     check_name(value, "id")
@@ -459,7 +459,7 @@ def check_json(value: object, field: str, *, maximum: int = MAX_METADATA, large:
         raise InvalidInput(f"{field} is too large: {size:,} bytes (maximum {maximum:,}).", field=field)
 
 
-def checked_tags(tags: object) -> tuple[str, ...]:
+def check_tags(tags: object) -> tuple[str, ...]:
     """Trimmed, each once, in the order given."""
     if not isinstance(tags, tuple | list) or (tags and not all(isinstance(tag, str) for tag in tags)):
         raise InvalidInput("tags must be a list of strings.", field="tags")
@@ -473,7 +473,7 @@ def checked_tags(tags: object) -> tuple[str, ...]:
     return plain
 
 
-def checked_phrases(phrases: object, *, most: int = MAX_PHRASES, longest: int = MAX_PHRASE) -> tuple[str, ...]:
+def check_phrases(phrases: object, *, most: int = MAX_PHRASES, longest: int = MAX_PHRASE) -> tuple[str, ...]:
     """Other words for a memory or a question: each on one line and once, in the order given; None is none of them."""
     if phrases is None or phrases == ():
         return ()
@@ -487,7 +487,7 @@ def checked_phrases(phrases: object, *, most: int = MAX_PHRASES, longest: int = 
     return plain
 
 
-def checked_time(value: object, field: str) -> datetime | None:
+def check_time(value: object, field: str) -> datetime | None:
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
@@ -513,20 +513,20 @@ def title_of(text: str) -> str:
 
 
 def path_of(new: NewMemory | Memory, id: str) -> str:
-    """Where Cortex shows a memory that was written without a path."""
-    tail = tail_of(id)
+    """Generate the path of a memory that was written without one."""
+    tail = path_tail(id)
     if new.kind is Kind.DECISION:
         return f"decisions/{slug(topic_key(new.topic or ''))}/{tail}"
     words = slug(" ".join(new.content[:200].split()[:6]))
     return f"inbox/{words[:40].strip('-')}-{tail}"
 
 
-def path_was_made(memory: Memory) -> bool:
-    """Whether its path is one that we made: those end with the end of its id."""
-    tail = re.escape(tail_of(memory.id))
+def is_generated_path(memory: Memory) -> bool:
+    """Whether the path was generated: such a path ends with the end of the memory's id."""
+    tail = re.escape(path_tail(memory.id))
     return re.fullmatch(rf"(?:inbox/[^/]*-|decisions/[^/]+/){tail}(-\d+)?", memory.path) is not None
 
 
-def tail_of(id: str) -> str:
-    """What tells a path made for this memory from others with the same words."""
+def path_tail(id: str) -> str:
+    """Cut the end off an id, which a generated path ends with: other memories may have the same words."""
     return id.removeprefix("mem_")[-6:]

@@ -62,7 +62,7 @@ def add_memories(
 
 
 def store_each(engine: Engine, items: Sequence[NewMemory], personal: Container[int]) -> Sequence[Stored]:
-    """Keep some memories one after the other, each judged as if it came alone."""
+    """Store some memories one after the other, each judged as if it came alone."""
     shared = not engine.only and access.is_granted(engine.caller, DEFAULT_SPACE)
     default = engine.bound_to(spaces=(DEFAULT_SPACE,), only=False) if shared else engine
     engines = [
@@ -71,13 +71,13 @@ def store_each(engine: Engine, items: Sequence[NewMemory], personal: Container[i
     ]
     admitted = [intake.admit(one, new) for one, new in zip(engines, items, strict=True)]
     if engine.parts.quota:
-        fresh = [memory for one, memory in zip(engines, admitted, strict=True) if not was_done(one)]
+        fresh = [memory for one, memory in zip(engines, admitted, strict=True) if not is_repeated_request(one)]
         intake.check_quota(engine, engine.records, *fresh)
     return [one.store(new) for one, new in zip(engines, items, strict=True)]
 
 
-def was_done(engine: Engine) -> bool:
-    """Whether this very request was done before, whether its result is a memory, a decision or a checkpoint."""
+def is_repeated_request(engine: Engine) -> bool:
+    """Whether this request was carried out before: its result may be a memory, a decision or a checkpoint."""
     if engine.request is None:
         return False
     with engine.records.writing() as tx:
@@ -89,7 +89,7 @@ def admit_batches(
 ) -> Iterator[tuple[Sequence[Memory], Sequence[NewMemory]]]:
     for batch in batches(items):
         given, caller = [intake.new_memory(item, {}) for item in batch], engine.caller
-        yield [intake.admit(engine, new, caller=caller) for new in engine.parts.embedding.giving_way(given)], given
+        yield [intake.admit(engine, new, caller=caller) for new in engine.parts.embedding.yielding_gil(given)], given
 
 
 def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

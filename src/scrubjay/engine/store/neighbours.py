@@ -40,15 +40,15 @@ class Neighbours:
     cosines: Mapping[str, float] = field(default_factory=dict)
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
     promising: Mapping[str, Kinds] = field(default_factory=dict)  # what the new memory may outdate, by vectors alone
-    further: Mapping[str, float] = field(default_factory=dict)  # cosines of those that only its names led to
+    found_by_name: Mapping[str, float] = field(default_factory=dict)  # cosines of memories that only its names led to
     worth_checking: Mapping[str, float] = field(default_factory=dict)  # cosines of the nearest, whatever the judge says
     judged: bool = True  # False if there was no time to look at what it may outdate
 
     def near(self, id: str) -> float:
-        return self.cosines.get(id) or self.further.get(id, 0.0)
+        return self.cosines.get(id) or self.found_by_name.get(id, 0.0)
 
     def related(self) -> tuple[Sketch, ...]:
-        """The few that are near enough to be linked."""
+        """Choose the neighbours that are near enough to be linked."""
         return tuple(self.sketches[one] for one in related_ids(self.cosines) if one in self.sketches)
 
     def agree_with(self, category: Category) -> bool | None:
@@ -99,7 +99,7 @@ def find_worth_checking(
     audience: Audience,
     further: Mapping[str, Sequence[Vector]],
 ) -> dict[str, float]:
-    """The nearest by the model that is best for the text, if they are near enough to be worth a reader's look."""
+    """Find the nearest by the model that is best for the text, as far as they are worth a reader's look."""
     near, model = cosines, engine.parts.embedding.embedder
     if further and (best := engine.parts.models.best_for(memory.content)) and (own := further.get(best.model)):
         found = engine.records.nearest(own[0], MEMORIES_ONLY, audience, now=engine.now(), limit=MOST, model=best.model)
@@ -111,7 +111,7 @@ def find_worth_checking(
 def find_named_alike(
     engine: Engine, memory: Memory, vector: Vector, audience: Audience, *, known: Mapping[str, float]
 ) -> dict[str, float]:
-    """The cosines of further memories that have the text's names, as far as they are near."""
+    """Find other near memories that have the text's names, with their cosines."""
     if not (names := names_to_look_for(memory.text)):
         return {}
     reads = engine.records
@@ -121,7 +121,7 @@ def find_named_alike(
 
 
 def names_to_look_for(text: str) -> str:
-    """The names and identifiers of a text, to look for what else holds them."""
+    """Find the names and identifiers of a text, to search for memories that hold them too."""
     from scrubjay.text.reading import read
 
     return " ".join(sorted(read(text).names | read(text).subject_names))
@@ -136,7 +136,7 @@ def voter_ids(cosines: Mapping[str, float]) -> list[str]:
 
 
 def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory, neighbours: Neighbours) -> int:
-    """Link a new memory with those that its caller named, and if asked with the nearest; how many that were."""
+    """Link a new memory with those that its caller named, and if asked with the nearest; return how many."""
     named = [_find_named(engine, tx, name) for name in dict.fromkeys(new.related)]
     given = {one.id for one in named}
     found = [one for one in neighbours.related() if one.id not in given] if new.find_related else []
@@ -148,7 +148,7 @@ def link_related(engine: Engine, tx: Transaction, memory: Memory, new: NewMemory
 
 
 def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[str]) -> bool:
-    """Let these be the memories that it is linked with by its callers' word; whether that changes anything."""
+    """Replace the links that callers gave a memory by links with these; return whether that changes anything."""
     named = {other.id: other for other in (_find_named(engine, tx, name) for name in dict.fromkeys(related))}
     links = tx.history.links([memory.id], kinds=frozenset({LinkKind.RELATED}))
     there = {link.target: link for link in links if link.source == memory.id and link.given and link.stands}
@@ -161,6 +161,6 @@ def relink(engine: Engine, tx: Transaction, memory: Memory, related: Sequence[st
 
 def _find_named(engine: Engine, tx: Transaction, id: str) -> Memory:
     try:
-        return engine.ledger.seen(tx, id)
+        return engine.ledger.get_visible(tx, id)
     except NotFound:
         raise InvalidInput(f"Related memory {id[:100]} not found.", field=NAMES, memory_id=id) from None

@@ -123,8 +123,8 @@ def check_replica(replica: Replica) -> Replica:
     intake.check_text(memory.title, "title", maximum=2 * intake.MAX_TITLE)
     intake.check_text(memory.path, "path", maximum=MAX_PATH)
     intake.check_name(memory.topic, "topic", maximum=intake.MAX_TOPIC)
-    intake.checked_tags(memory.tags)
-    intake.checked_phrases(memory.also)
+    intake.check_tags(memory.tags)
+    intake.check_phrases(memory.also)
     intake.check_share(memory.importance, "importance")
     intake.check_share(memory.confidence, "confidence")
     for name in ("user_id", "conversation_id", "session_id"):
@@ -144,14 +144,14 @@ def checked_link(link: Link) -> Link:
         intake.check_text(link.reason, "reason")
     if link.score is not None:
         intake.check_share(link.score, "score")
-    intake.checked_time(link.created_at, "created_at")
+    intake.check_time(link.created_at, "created_at")
     return link
 
 
 def _check_times(memory: Memory) -> None:
     for name in TIMES:
         value: datetime | None = getattr(memory, name)
-        if intake.checked_time(value, name) is not None and not 1 < value.year < 9_999:  # type: ignore[union-attr]
+        if intake.check_time(value, name) is not None and not 1 < value.year < 9_999:  # type: ignore[union-attr]
             raise InvalidInput(f"{name} is out of range.", field=name)  # no zone may carry it over the edge
 
 
