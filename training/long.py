@@ -11,11 +11,12 @@
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from bench import phrases
 from bench.cached import CachedEmbedder
 
 import scrubjay
@@ -25,7 +26,6 @@ from scrubjay.engine.engine import Engine
 from scrubjay.engine.search import candidates
 from scrubjay.settings import load
 from scrubjay.values.search import Filter, Query
-from training import newer, questions, worlds
 
 FOLDER = Path(__file__).parent / "long"
 KINDS = ("word", "words", "sentence", "meaning")
@@ -47,23 +47,15 @@ def read(path: Path) -> Iterator[Long]:
         yield Long(text, tuple((kind, question.strip()) for kind, _, question in kinds))
 
 
-def own_questions(world: newer.World) -> list[tuple[str, tuple[str, ...]]]:
-    """What is asked of the world's short notes."""
-    if world.hand == "everyday":
-        return [(text, gold) for text, gold, _ in world.questions if gold]
-    [ours] = [one for one in worlds.load() if one.name == world.name]
-    return [(one.text, one.gold) for one in questions.load(ours) if one.gold]
-
-
-def fill(jay: Engine, world: newer.World, texts: Sequence[Long]) -> dict[str, str]:
+def fill(jay: Engine, world: phrases.World, texts: Sequence[Long]) -> dict[str, str]:
     """A world's notes, the long ones among them; what each memory is called."""
-    notes = list(world.memories)
+    notes = [(one.id, one.text, one.at) for one in world.texts]
     for number, long in enumerate(texts):
         notes.insert(len(notes) // 2, (f"long{number}", long.text, notes[len(notes) // 2][2]))
     return {jay.store(text, created_at=at).memory.id: id for id, text, at in notes}
 
 
-def place(jay: Engine, question: str, names: dict[str, str], gold: Sequence[str]) -> int:
+def place(jay: Engine, question: str, names: dict[str, str], gold: Collection[str]) -> int:
     found = candidates.find(jay, Query(text=question), jay.audience(Filter()), jay.now()).candidates
     order = (names[memory] for memory in found.first(len(names)))
     return next((number for number, name in enumerate(order, 1) if name in gold), len(names))
@@ -81,18 +73,18 @@ def main() -> None:
     embedder = CachedEmbedder(LocalEmbedder(find(DEFAULT), load().models))
     long: dict[tuple[str, str], list[int]] = {}
     short: dict[str, list[int]] = {}
-    for world in newer.read_worlds():
+    for world in phrases.load_worlds():
         path = FOLDER / f"{world.name}.txt"
         if not path.exists():
             continue
-        texts = list(read(path))
+        texts, hand = list(read(path)), "everyday" if world.everyday else "training"
         with tempfile.TemporaryDirectory() as home, scrubjay.open(Path(home) / "m.db", embedder=embedder) as jay:
             names = fill(jay, world, texts)
             for number, one in enumerate(texts):
                 for kind, question in one.questions:
-                    long.setdefault((world.hand, kind), []).append(place(jay, question, names, [f"long{number}"]))
-            short.setdefault(world.hand, []).extend(
-                place(jay, question, names, gold) for question, gold in own_questions(world)
+                    long.setdefault((hand, kind), []).append(place(jay, question, names, [f"long{number}"]))
+            short.setdefault(hand, []).extend(
+                place(jay, one.text, names, one.gold) for one in world.questions if one.gold
             )
     print(f"{'':<28} asked   first  first3   MRR  worst")
     for hand, notes in short.items():
