@@ -16,6 +16,7 @@ from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.servers.http.app import build_app
+from scrubjay.servers.http.rate_limits import Limits, SharedWindows
 from scrubjay.servers.workers import WRITERS
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.callers import Role
@@ -102,6 +103,40 @@ def test_a_read_is_answered_while_many_writes_wait(store, other, write):
         assert (read.status_code, ready.status_code) == (200, 200)
         assert not answered
         assert [one.result().status_code for one in done] == [200] * 24
+
+
+class Stalled(SqliteStore):
+    """Counts calls like a store that many servers share, and does not answer before the test lets it."""
+
+    def __init__(self, path) -> None:
+        super().__init__(path)
+        self.asked, self.go_on = threading.Event(), threading.Event()
+
+    def count_call(self, key, *, seconds, amount=1):
+        self.asked.set()
+        self.go_on.wait(2 * PATIENCE)
+        return super().count_call(key, seconds=seconds, amount=amount)
+
+
+def test_who_waits_for_a_store_that_does_not_answer_holds_up_no_other_and_is_told_to_try_again(tmp_path):
+    with closing(Stalled(place_store(tmp_path / "memories.db"))) as store:
+        jay = engine_on(store, HashingEmbedder())
+        limits = Limits(windows=SharedWindows(store.count_call), local=True)
+        app = build_app(jay, [find("memento")], limits=limits, call_seconds=0.2)
+        with running(app) as address, ThreadPoolExecutor(1) as pool:
+            try:
+                recent = f"{address}/api/memento/list_recent_memories"
+                asking = pool.submit(httpx.post, recent, json={}, timeout=PATIENCE)
+                assert store.asked.wait(PATIENCE)
+                healthy = httpx.get(f"{address}/healthz", timeout=PATIENCE)
+                reply = asking.result()
+            finally:
+                store.go_on.set()
+
+    assert healthy.status_code == 200
+    assert reply.status_code == 503
+    assert reply.headers["retry-after"]
+    assert "0.2 seconds" in reply.text
 
 
 QUESTIONS = [(table, one) for table in TABLES for one in table.operations.values() if not one.changes]

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scrubjay.engine import access
 from scrubjay.engine.engine import Engine
-from scrubjay.errors import Error, Forbidden, RateLimited, Unauthenticated
+from scrubjay.errors import Error, Forbidden, RateLimited, TimedOut, Unauthenticated
 from scrubjay.servers.http.credentials import Credentials, Proven, proof_in
 from scrubjay.servers.http.rate_limits import Limits, rate_of
 from scrubjay.values.callers import Caller
@@ -54,13 +54,16 @@ class Admission:
         credentials: Credentials,
         limits: Limits,
         refused: Callable[[Scope, Error], Response],
+        seconds: float,
         recheck_seconds: float = RECHECK_SECONDS,
     ) -> None:
+        """`seconds`: after which a client hears that the store did not say in time who it is."""
         self._app = app
         self._engine = engine
         self._credentials = credentials
         self._limits = limits
         self._refused = refused
+        self._seconds = seconds
         self._streams = OpenStreams(credentials.proven, recheck_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,27 +73,34 @@ class Admission:
         rated = with_rate(scope, send)
         try:
             request.state.names_space = bool(spaces_named(request))
-            proven, request.state.engine = await run_sync(self._admit, request)
-            request.state.session = proven.session
-            request.state.rate = self._limits.request(proven.caller)
+            with anyio.fail_after(self._seconds):
+                proven = await run_sync(self._admit, request, abandon_on_cancel=True)
+        except TimeoutError:
+            late = TimedOut(f"The store did not answer within {self._seconds:g} seconds.")
+            return await self._refused(scope, late)(scope, receive, rated)
         except Error as error:
             if isinstance(error, RateLimited):
                 request.state.rate = rate_of(error)
             return await self._refused(scope, error)(scope, receive, rated)
         await self._streams.run(self._app, request, proven.caller, receive, rated)
 
-    def _admit(self, request: Request) -> tuple[Proven, Engine]:
-        """The caller, and the engine bound to it. This reads the store: call it in a thread."""
+    def _admit(self, request: Request) -> Proven:
+        """Bind the engine to the caller, and count the request. Both may wait for the store: call it in a thread."""
         proven = self._credentials.proven(request, request.method)
+        request.state.session, request.state.engine = proven.session, self._bound(request, proven)
+        request.state.rate = self._limits.request(proven.caller)
+        return proven
+
+    def _bound(self, request: Request, proven: Proven) -> Engine:
         named = spaces_named(request)
         home, own = proven.caller.home, self._engine.spaces
         spaces = own if home is None or access.is_granted(proven.caller, own[0]) else (home,)
         bound = self._engine.bound_to(caller=proven.caller, spaces=spaces, only=self._engine.only)
         if not named:
-            return proven, bound
+            return bound
         for_all = bound.bound_to(spaces=named, only=bound.only)  # all names are checked, the first is used
         bound.known_spaces.check(for_all.spaces)
-        return proven, for_all.bound_to(spaces=named[:1], only=bound.only)
+        return for_all.bound_to(spaces=named[:1], only=bound.only)
 
 
 def spaces_named(request: Request) -> tuple[str, ...]:

@@ -158,6 +158,7 @@ def build_app(
                 credentials=credentials or Credentials(engine),
                 limits=limits,
                 refused=not_admitted,
+                seconds=call_seconds,
                 recheck_seconds=recheck_seconds,
             ),
             Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
