@@ -51,7 +51,7 @@ def serve(memories_count: int) -> None:
 
     from scrubjay.dialects.memento import memento
     from scrubjay.engine.parts import engine_on
-    from scrubjay.servers.http.app import build_app, listening
+    from scrubjay.servers.http.app import build_app, open_listener
     from scrubjay.stores.sqlite.store import SqliteStore
 
     async def bare(request: Request) -> JSONResponse:
@@ -76,7 +76,7 @@ def serve(memories_count: int) -> None:
         sites = []
         plain = [Route("/bare", bare, methods=["POST"]), Route("/engine", engine, methods=["POST"])]
         for app in (Starlette(routes=plain), build_app(jay, [memento])):
-            listener = listening("127.0.0.1", 0)
+            listener = open_listener("127.0.0.1", 0)
             server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
             threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
             sites.append(listener.getsockname()[1])

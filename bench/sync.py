@@ -72,9 +72,9 @@ def served(engine: Engine) -> Iterator[str]:
 
     from scrubjay.dialects.memento import memento
     from scrubjay.dialects.table import find
-    from scrubjay.servers.http.app import build_app, listening
+    from scrubjay.servers.http.app import build_app, open_listener
 
-    with listening("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         app = build_app(engine, [memento], only_rest=[find("native")])
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

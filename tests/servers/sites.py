@@ -14,7 +14,7 @@ import anyio
 import httpx
 import uvicorn
 
-from scrubjay.servers.http.app import listening
+from scrubjay.servers.http.app import open_listener
 from scrubjay.servers.http.connection import config_of
 
 AS_JSON = {"content-type": "application/json"}  # a POST without a key needs it, also one without a body
@@ -47,7 +47,7 @@ class Site(uvicorn.Server):
 def running(app, **options) -> Iterator[str]:
     """The app under uvicorn on a free port: its address."""
     scheme = "https" if "ssl_certfile" in options else "http"
-    with listening("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         server = Site(config_of(app, timeout_graceful_shutdown=5, **options))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

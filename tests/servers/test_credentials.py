@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from scrubjay.dialects.base import Reach
 from scrubjay.errors import InvalidInput, Unauthenticated
-from scrubjay.servers.http.app import build_app, listening
+from scrubjay.servers.http.app import build_app, open_listener
 from scrubjay.servers.http.credentials import Credentials, Tokens
 from scrubjay.servers.http.sign_in import SignInLink
 from scrubjay.values.callers import CredentialKind, Role
@@ -116,10 +116,10 @@ def test_a_wrong_credential_is_refused_even_where_none_is_needed(site):
 
 def test_other_addresses_are_served_once_there_is_a_key(jay):
     with pytest.raises(InvalidInput, match="Without a key"):
-        listening("0.0.0.0", 0, jay)
+        open_listener("0.0.0.0", 0, jay)
     jay.callers.create("alice")
 
-    with listening("0.0.0.0", 0, jay) as listener:
+    with open_listener("0.0.0.0", 0, jay) as listener:
         assert listener.getsockname()[0] == "0.0.0.0"
 
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from scrubjay.servers.http.app import build_app
-from scrubjay.servers.http.crowd import Crowd, address_of
+from scrubjay.servers.http.crowd import ConnectionLimiter, address_of
 from scrubjay.servers.http.guard import Guard
 from tests.servers.sites import running
 from tests.servers.small_dialect import small_dialect
@@ -72,7 +72,7 @@ class Site:
 
 @pytest.fixture
 def site(stack, jay):
-    return lambda **bounds: Site(stack, jay, Crowd(**{"idle_seconds": NEVER, **bounds}))
+    return lambda **bounds: Site(stack, jay, ConnectionLimiter(**{"idle_seconds": NEVER, **bounds}))
 
 
 def rest_of(sock):

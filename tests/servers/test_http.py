@@ -24,7 +24,7 @@ from mcp import Client
 from scrubjay.embedders.hashing import HashingEmbedder
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput, StorageError
-from scrubjay.servers.http.app import build_app, listening
+from scrubjay.servers.http.app import build_app, open_listener
 from scrubjay.servers.http.connection import config_of
 from scrubjay.stores.sqlite.store import SqliteStore
 from tests.servers.peer import CLIENT, ENVELOPE, HANDSHAKE, environment
@@ -209,14 +209,14 @@ def test_a_body_just_below_the_limit_is_read(http, site):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.com", ""])
 def test_an_address_beyond_this_machine_is_not_served(host):
     with pytest.raises(InvalidInput, match="Without a key"):
-        listening(host, 0)
+        open_listener(host, 0)
 
 
 def test_a_port_in_use_is_said_in_a_sentence(site):
     port = int(site.rpartition(":")[2])
 
     with pytest.raises(InvalidInput, match=f"Port {port}"):
-        listening("127.0.0.1", port)
+        open_listener("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("name", ["Upper", "has space", "../up", "", "x" * 500, "a\x00b"])
@@ -525,7 +525,7 @@ def still_takes(address):
 @contextmanager
 def running_app(app) -> Iterator[tuple[str, uvicorn.Server]]:
     """An app of our own making on a free port."""
-    listener = listening("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     server = uvicorn.Server(config_of(app, timeout_graceful_shutdown=60))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

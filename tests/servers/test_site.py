@@ -21,7 +21,7 @@ from scrubjay.dialects.system.memories import system
 from scrubjay.engine.parts import engine_on
 from scrubjay.errors import TimedOut
 from scrubjay.servers.http.access_log import JsonLines
-from scrubjay.servers.http.app import Server, build_app, listening
+from scrubjay.servers.http.app import Server, build_app, open_listener
 from scrubjay.servers.http.connection import config_of
 from scrubjay.servers.http.guard import Guard
 from scrubjay.servers.http.streams import Streams
@@ -212,7 +212,7 @@ def test_open_streams_do_not_keep_the_server_from_ending(jay):
         return Stream(pieces())
 
     streams = Streams()
-    with listening("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         app = build_app(jay, [dialect], streams=streams)
         server = Server(config_of(app, timeout_graceful_shutdown=60), streams)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -47,7 +47,7 @@ class Journal:
         state["request_id"] = id
         name_request(id)
 
-        async def noted(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
                 headers = MutableHeaders(scope=message)
@@ -58,7 +58,7 @@ class Journal:
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_and_note)
         finally:
             if not statuses:  # the client left, or something broke before the answer began
                 self._note(scope, 499, perf_counter() - begun)
@@ -66,7 +66,7 @@ class Journal:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         state, method = scope["state"], scope["method"]
         route = state.get("route", "other")
-        self._metrics.requested(method, route, status, seconds)
+        self._metrics.count_request(method, route, status, seconds)
         engine = state.get("engine")
         fields = {
             "request_id": state["request_id"],

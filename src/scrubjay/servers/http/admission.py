@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from scrubjay.engine import access
 from scrubjay.engine.engine import Engine
 from scrubjay.errors import Error, Forbidden, RateLimited, TimedOut, Unauthenticated
-from scrubjay.servers.http.credentials import Credentials, Proven, proof_in
+from scrubjay.servers.http.credentials import Credentials, Proven, presented_in
 from scrubjay.servers.http.rate_limits import Limits, rate_of
 from scrubjay.values.callers import Caller
 
@@ -64,7 +64,7 @@ class Admission:
         self._limits = limits
         self._refused = refused
         self._seconds = seconds
-        self._streams = OpenStreams(credentials.proven, recheck_seconds)
+        self._streams = OpenStreams(credentials.prove, recheck_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or is_open(scope["path"]):
@@ -86,12 +86,12 @@ class Admission:
 
     def _admit(self, request: Request) -> Proven:
         """Bind the engine to the caller, and count the request. Both may wait for the store: call it in a thread."""
-        proven = self._credentials.proven(request, request.method)
-        request.state.session, request.state.engine = proven.session, self._bound(request, proven)
+        proven = self._credentials.prove(request, request.method)
+        request.state.session, request.state.engine = proven.session, self._bind_engine(request, proven)
         request.state.rate = self._limits.request(proven.caller)
         return proven
 
-    def _bound(self, request: Request, proven: Proven) -> Engine:
+    def _bind_engine(self, request: Request, proven: Proven) -> Engine:
         named = spaces_named(request)
         home, own = proven.caller.home, self._engine.spaces
         spaces = own if home is None or access.is_granted(proven.caller, own[0]) else (home,)
@@ -137,7 +137,7 @@ class OpenAnswer:
     @property
     def checked_with(self) -> tuple[object, ...]:
         """The credential and the caller: answers for which both are equal are checked again together."""
-        return proof_in(self.request), self.caller
+        return presented_in(self.request), self.caller
 
 
 class OpenStreams:

@@ -52,7 +52,7 @@ from scrubjay.servers.http.admission import RECHECK_SECONDS, Admission
 from scrubjay.servers.http.connect_texts import announcement
 from scrubjay.servers.http.connection import config_of
 from scrubjay.servers.http.credentials import Credentials, Tokens
-from scrubjay.servers.http.crowd import Crowd, room_for
+from scrubjay.servers.http.crowd import ConnectionLimiter, affordable_connections
 from scrubjay.servers.http.forwarded import Forwarded, Network, networks
 from scrubjay.servers.http.guard import MAX_BODY_BYTES, Guard, Refusal, StoppedReading, failure, origins_in
 from scrubjay.servers.http.metrics import Metrics
@@ -61,7 +61,7 @@ from scrubjay.servers.http.openapi import description
 from scrubjay.servers.http.page import docs, page_routes
 from scrubjay.servers.http.processes import Worker, bind_socket
 from scrubjay.servers.http.rate_limits import Limits, SharedWindows
-from scrubjay.servers.http.rest import address_of, dialects_by_root, fail, refuse, rest_routes, root_of, turned_away
+from scrubjay.servers.http.rest import address_of, dialects_by_root, fail, refuse, refuse_outside, rest_routes, root_of
 from scrubjay.servers.http.sign_in import SignInLink, session_routes
 from scrubjay.servers.http.streams import Streams
 from scrubjay.servers.mcp.sampling import ASK_SECONDS
@@ -99,7 +99,7 @@ def build_app(
 ) -> Starlette:
     """The whole site for an open engine; the first dialect also answers at `/mcp`."""
     limits, metrics = limits or Limits(), metrics or Metrics()
-    service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.called)
+    service = Service(workers=Workers(seconds=call_seconds), limits=limits, watch=metrics.count_call)
     ask_seconds = min(ASK_SECONDS, 0.75 * call_seconds)  # the rules need the rest, if no model answers
     endpoints = {
         dialect.name: mcp_endpoint(engine, dialect, service, ask_seconds=ask_seconds, max_body_bytes=max_body_bytes)
@@ -115,7 +115,7 @@ def build_app(
     roots = dialects_by_root(tables)
 
     def turn_away(scope: Scope, refusal: Refusal) -> Response:
-        return turned_away(roots.get(root_of(scope["path"])), refusal)
+        return refuse_outside(roots.get(root_of(scope["path"])), refusal)
 
     async def no_such_page(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -136,7 +136,7 @@ def build_app(
             *page_routes(),
             *(Route(path, endpoint=described) for path in ("/openapi.json", "/openapi/{dialect}.json")),
             Route("/docs", endpoint=docs),
-            Route("/metrics", endpoint=metrics.shown),
+            Route("/metrics", endpoint=metrics.show),
             Route("/healthz", endpoint=healthy),
             Route("/readyz", endpoint=readiness(engine)),
         ],
@@ -151,7 +151,7 @@ def build_app(
                 max_body_bytes=max_body_bytes,
                 refused=turn_away,
             ),
-            *([readable_by(origins)] if origins else []),
+            *([allow_reading(origins)] if origins else []),
             Middleware(
                 Admission,
                 engine=engine,
@@ -170,8 +170,8 @@ def build_app(
     return app
 
 
-def readable_by(origins: Sequence[str]) -> Middleware:
-    """Lets pages of these origins read answers. They authenticate with a key: our cookies are never sent there."""
+def allow_reading(origins: Sequence[str]) -> Middleware:
+    """Let pages of these origins read answers. They authenticate with a key: our cookies are never sent there."""
     return Middleware(
         CORSMiddleware,
         allow_origins=list(origins),
@@ -241,11 +241,11 @@ class McpAddress:
             refusal = failure(405, "method_not_allowed", "Send a POST.", headers={"allow": "POST, DELETE"})
             return await refusal(scope, receive, send)
         scope["user"] = owned_by(bound_engine(Request(scope)).caller)
-        await self._app(scope, receive, begun_late(send))
+        await self._app(scope, receive, hold_back_headers(send))
 
 
-def begun_late(send: Send) -> Send:
-    """Holds the answer's headers back until its first piece: by then the caller's rate is known."""
+def hold_back_headers(send: Send) -> Send:
+    """Hold the answer's headers back until its first piece: by then the caller's rate is known."""
     held: list[Message] = []
 
     async def sent(message: Message) -> None:
@@ -279,7 +279,7 @@ def serve(settings: Settings, worker: Worker | None = None) -> None:
         signal.signal(number, leave)  # uvicorn installs its own while it runs, and calls ours when it is done
     with (
         open_engine(settings, borrows=False) as engine,
-        listening(settings.host, settings.port if worker is None else worker.port, engine, worker) as listener,
+        open_listener(settings.host, settings.port if worker is None else worker.port, engine, worker) as listener,
     ):
         engine.warm()
         engine.folders.watch()
@@ -309,11 +309,11 @@ def serve(settings: Settings, worker: Worker | None = None) -> None:
             metrics=Metrics(None if worker is None else worker.folder),
         )
         address = listener.getsockname()[:2]
-        sign_in = link.path if credentials.needed() else None
+        sign_in = link.path if credentials.are_needed() else None
         if worker is None or worker.announces:
-            sys.stderr.write(announcement(address, settings, sign_in=sign_in, locked_out=credentials.none_fits()))
+            sys.stderr.write(announcement(address, settings, sign_in=sign_in, locked_out=credentials.is_locked_out()))
             sys.stderr.flush()
-        crowd = Crowd(most=room_for(), proxies=proxies)
+        crowd = ConnectionLimiter(most=affordable_connections(), proxies=proxies)
         site = app if worker is None else OneSite(app, worker)
         config = config_of(site, crowd=crowd, timeout_graceful_shutdown=int(SHUTDOWN_SECONDS * FINISHING_SHARE))
         stop = listen(settings, engine, lambda: "scrubjay serve")
@@ -355,8 +355,8 @@ def tokens_of(settings: Settings) -> Tokens | None:
     return Tokens(issuer=settings.token_issuer, audience=settings.token_audience, keys=settings.token_keys)
 
 
-def listening(host: str, port: int, engine: Engine | None = None, worker: Worker | None = None) -> socket.socket:
-    """A socket on a loopback address; on others only if callers need a key.
+def open_listener(host: str, port: int, engine: Engine | None = None, worker: Worker | None = None) -> socket.socket:
+    """Open a socket on a loopback address; on others only if callers need a key.
 
     :raises InvalidInput: if other machines could call without one, or the port is in use
     """

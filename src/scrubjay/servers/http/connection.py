@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from scrubjay.servers.http.crowd import Crowd, address_of
+from scrubjay.servers.http.crowd import ConnectionLimiter, address_of
 from scrubjay.servers.http.guard import CLOSE, StoppedReading, failure
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ REASONS = {400: b"Bad Request", 408: b"Request Timeout"}
 class Connection(H11Protocol):
     """One client's connection."""
 
-    crowd: Crowd
+    crowd: ConnectionLimiter
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,7 +45,7 @@ class Connection(H11Protocol):
         self.since = self.loop.time()  # when the client's turn, or ours, began
         self._ours = False  # our turn: a request is being answered
         self._unsent = 0
-        self._site, self.app = self.app, self._answered
+        self._site, self.app = self.app, self._answer
         self.crowd.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -64,11 +64,11 @@ class Connection(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """It is the client's turn."""
+        """Whether it is the client's turn to send."""
         return not self._ours or self.conn.their_state is h11.SEND_BODY
 
-    def look(self, now: float) -> None:
-        """Close it if nothing is received or sent any more. (The guard has its own deadline for bodies.)"""
+    def close_if_idle(self, now: float) -> None:
+        """Close the connection if nothing is received or sent any more. (The guard has its own deadline for bodies.)"""
         unsent = self.transport.get_write_buffer_size()
         if unsent and unsent != self._unsent:  # a slow reader, but one that reads
             self.since = now
@@ -80,19 +80,19 @@ class Connection(H11Protocol):
             self.drop()
 
     def drop(self) -> None:
-        """Close it; a client in the middle of its headers gets the reason."""
+        """Close the connection; a client in the middle of its headers gets the reason."""
         self.crowd.leave(self)
         if self.transport.get_write_buffer_size():
             return self.transport.abort()
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
-            self._say(TOO_SLOW)
+            self._send_response(TOO_SLOW)
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's text
-        self._say(UNREADABLE)
+        self._send_response(UNREADABLE)
         self.transport.close()
 
-    def _say(self, response: Response) -> None:
+    def _send_response(self, response: Response) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # otherwise an answer is on its way, and is cut off
             for event in (
                 h11.Response(
@@ -105,7 +105,7 @@ class Connection(H11Protocol):
             ):
                 self.transport.write(self.conn.send(event) or b"")
 
-    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         crowded = self.crowd.too_many(self) and scope["path"] not in HEALTH
         try:
             await (OVERLOADED if crowded else self._site)(scope, receive, send)
@@ -115,9 +115,9 @@ class Connection(H11Protocol):
             self.transport.abort()
 
 
-def config_of(app: ASGIApp, *, crowd: Crowd | None = None, **options: Any) -> uvicorn.Config:
+def config_of(app: ASGIApp, *, crowd: ConnectionLimiter | None = None, **options: Any) -> uvicorn.Config:
     """`options`: uvicorn's own."""
-    known = crowd or Crowd()
+    known = crowd or ConnectionLimiter()
     return uvicorn.Config(
         app,
         http=type("CrowdedConnection", (Connection,), {"crowd": known}),

@@ -53,15 +53,16 @@ class Credentials:
     always: bool = False  # require a credential even if there is none yet (others can reach this server)
     remote_files: bool = False  # owners of every space may use this machine's files from elsewhere
 
-    def needed(self) -> bool:
+    def are_needed(self) -> bool:
+        """Whether a request without a credential is refused."""
         return self.always or bool(self.secret) or self.engine.callers.locked()
 
-    def none_fits(self) -> bool:
-        """Whether a credential is needed and there is none left."""
+    def is_locked_out(self) -> bool:
+        """Whether a credential is needed and no valid one is left."""
         return not self.secret and self.engine.callers.locked() and not self.engine.callers.in_use()
 
-    def proven(self, request: HTTPConnection, method: str) -> Proven:
-        """The caller. This reads the store: call it in a thread.
+    def prove(self, request: HTTPConnection, method: str) -> Proven:
+        """Find out who calls. This reads the store: call it in a thread.
 
         :raises Unauthenticated: if the credential is missing or wrong
         :raises Forbidden: if a page changes something without the session's CSRF token
@@ -70,15 +71,15 @@ class Credentials:
         if len(sent) > 1:
             raise Unauthenticated("Send only one credential.")
         if sent:
-            return Proven(self._trusted(self._by(sent.pop())))
+            return Proven(self._with_file_rights(self._find_caller(sent.pop())))
         cookie = request.cookies.get(COOKIE)
         if cookie is not None and len(cookie) <= MAX_CREDENTIAL:
             return self._by_session(cookie, request, method)
-        if self.needed():
+        if self.are_needed():
             raise Unauthenticated(hint="Send X-API-Key or Authorization: Bearer; `scrubjay keys create` creates a key.")
         return Proven(self.engine.caller)
 
-    def _by(self, credential: str) -> Caller:
+    def _find_caller(self, credential: str) -> Caller:
         if len(credential) > MAX_CREDENTIAL:
             raise Unauthenticated(REFUSED)
         if self.secret and hmac.compare_digest(credential.encode(), self.secret.encode()):
@@ -91,22 +92,22 @@ class Credentials:
         try:
             caller, session = self.engine.callers.by_session(cookie)
         except Unauthenticated:
-            if self.needed():
+            if self.are_needed():
                 raise
             return Proven(self.engine.caller)  # an old cookie on a server that needs no credential
         if method not in SAFE:
             guard = request.headers.get(GUARD, "")
             if not hmac.compare_digest(guard.encode(), session.guard.encode()):
                 raise Forbidden("This page may not change anything.", hint="Send the session's X-CSRF-Token.")
-        return Proven(caller if session.credential is None else self._trusted(caller), session)
+        return Proven(caller if session.credential is None else self._with_file_rights(caller), session)
 
-    def _trusted(self, caller: Caller) -> Caller:
+    def _with_file_rights(self, caller: Caller) -> Caller:
         local = self.remote_files and caller.role is Role.OWNER and caller.spaces is None
         return replace(caller, local=local)
 
 
-def proof_in(request: HTTPConnection) -> tuple[frozenset[str], str | None, str]:
-    """Everything that `proven` looks at; equal ones prove the same."""
+def presented_in(request: HTTPConnection) -> tuple[frozenset[str], str | None, str]:
+    """Everything of a request that `prove` looks at: where this is equal, so is the caller."""
     return frozenset(credentials_in(request)), request.cookies.get(COOKIE), request.headers.get(GUARD, "")
 
 

@@ -29,7 +29,9 @@ OTHER_FILES = 500  # of the store, its companions and its readers
 SAY_AGAIN_SECONDS = 60.0
 
 
-class Crowd:
+class ConnectionLimiter:
+    """Counts the open connections, and closes idle ones where there are too many."""
+
     def __init__(
         self,
         *,
@@ -51,16 +53,16 @@ class Crowd:
         self._said_at = float("-inf")
 
     def enter(self, connection: Connection) -> None:
-        """Count it, and make room for it if there is none."""
+        """Count a connection, and close an idle one if there are too many."""
         self._connections.add(connection)
         self._addresses[connection.address] += 1
-        if self._full_address(connection):
+        if self._is_address_full(connection):
             beside = {one for one in self._connections if one.address == connection.address}
             self._make_room(connection, beside, self._of_one_address)
         elif len(self._connections) > self._most:
             self._make_room(connection, self._connections, self._most)
         if self._sweep is None:
-            self._look_later()
+            self._schedule_check()
 
     def leave(self, connection: Connection) -> None:
         if connection in self._connections:
@@ -70,10 +72,10 @@ class Crowd:
                 del self._addresses[connection.address]
 
     def too_many(self, connection: Connection) -> bool:
-        """Whether this one is beyond a limit, with no idle one left to close."""
-        return len(self._connections) > self._most or self._full_address(connection)
+        """Whether this connection is beyond a limit, with no idle connection left to close."""
+        return len(self._connections) > self._most or self._is_address_full(connection)
 
-    def _full_address(self, connection: Connection) -> bool:
+    def _is_address_full(self, connection: Connection) -> bool:
         return self._addresses[connection.address] > self._of_one_address and not self._is_proxy(connection)
 
     def _is_proxy(self, connection: Connection) -> bool:
@@ -86,36 +88,36 @@ class Crowd:
             min(idle, key=lambda one: one.since).drop()
         elif len(among) > bound + self._reserved:
             newcomer.drop()
-        self._say()
+        self._warn()
 
-    def _say(self) -> None:
+    def _warn(self) -> None:
         now = asyncio.get_running_loop().time()
         if now - self._said_at >= SAY_AGAIN_SECONDS:
             self._said_at = now
             log.warning("Too many connections (%d); closing idle ones.", len(self._connections))
 
-    def _look_later(self) -> None:
+    def _schedule_check(self) -> None:
         # A connection needs no timer of its own, and a server without connections needs none at all.
         loop = asyncio.get_running_loop()
-        self._sweep = loop.call_later(self.idle_seconds / 10, self._look) if self._connections else None
+        self._sweep = loop.call_later(self.idle_seconds / 10, self._close_idle) if self._connections else None
 
-    def _look(self) -> None:
+    def _close_idle(self) -> None:
         now = asyncio.get_running_loop().time()
         for connection in list(self._connections):
-            connection.look(now)
-        self._look_later()
+            connection.close_if_idle(now)
+        self._schedule_check()
 
 
 def address_of(client: tuple[str, int] | None) -> str:
-    """What counts as one address: for IPv6, the network that a household or machine is given."""
+    """The address that a limit counts by: for IPv6, the network that a household or machine is given."""
     host = client[0] if client else ""
     if ":" not in host or host == "::1":
         return host
     return str(ipaddress.IPv6Network((host.partition("%")[0], 64), strict=False))
 
 
-def room_for(connections: int = MAX_CONNECTIONS) -> int:
-    """That many connections, or as many as the system's limit on open files allows. Asks the system for enough."""
+def affordable_connections(connections: int = MAX_CONNECTIONS) -> int:
+    """Ask the system for enough open files; return how many connections its limit then allows, at most so many."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

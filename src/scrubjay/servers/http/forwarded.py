@@ -22,21 +22,21 @@ Network = IPv4Network | IPv6Network
 
 
 class Forwarded:
-    """Comes first, so that the other layers see the request as its client sent it."""
+    """The first layer, so that the others see the request as its client sent it."""
 
     def __init__(self, app: ASGIApp, *, proxies: Sequence[Network] = ()) -> None:
         self._app = app
         self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._trusted(address_in((scope.get("client") or ("",))[0])):
-            scope = self._as_sent(scope)
+        if scope["type"] == "http" and self._is_trusted(address_in((scope.get("client") or ("",))[0])):
+            scope = self._restore_request(scope)
         await self._app(scope, receive, send)
 
-    def _trusted(self, address: IPv4Address | IPv6Address | None) -> bool:
+    def _is_trusted(self, address: IPv4Address | IPv6Address | None) -> bool:
         return address is not None and any(address in network for network in self._proxies)
 
-    def _as_sent(self, scope: Scope) -> Scope:
+    def _restore_request(self, scope: Scope) -> Scope:
         headers = Headers(scope=scope)
         client, hops = scope["client"][0], 1
         for text in reversed(entries(headers, "x-forwarded-for")):
@@ -44,11 +44,11 @@ class Forwarded:
             if address is None:
                 break
             client = str(address)
-            if not self._trusted(address):
+            if not self._is_trusted(address):
                 break
             hops += 1
-        scheme = (written_by(entries(headers, "x-forwarded-proto"), hops) or "").lower()
-        host = written_by(entries(headers, "x-forwarded-host"), hops)
+        scheme = (entry_of_outermost(entries(headers, "x-forwarded-proto"), hops) or "").lower()
+        host = entry_of_outermost(entries(headers, "x-forwarded-host"), hops)
         return {
             **scope,
             "client": (client, 0),
@@ -62,8 +62,8 @@ def entries(headers: Headers, name: str) -> list[str]:
     return [text for text in texts if text]
 
 
-def written_by(values: Sequence[str], hops: int) -> str | None:
-    """What the outermost of that many proxies wrote; those that replace instead of appending leave a single entry."""
+def entry_of_outermost(values: Sequence[str], hops: int) -> str | None:
+    """Find the entry that the outermost of so many proxies wrote; a proxy that replaces entries leaves only its own."""
     return values[max(0, len(values) - hops)] if values else None
 
 
@@ -72,7 +72,7 @@ def with_host(headers: Sequence[tuple[bytes, bytes]], host: str) -> list[tuple[b
 
 
 def address_in(text: str) -> IPv4Address | IPv6Address | None:
-    """An address with or without a port; None if it is not one."""
+    """Read an address with or without a port; None if the text is not one."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
@@ -85,7 +85,7 @@ def address_in(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def networks(text: str) -> list[Network]:
-    """The addresses and networks that a setting names.
+    """Read the addresses and networks that a setting names.
 
     :raises InvalidInput: if one is not
     """

@@ -46,7 +46,7 @@ class Refusal:
     headers: dict[str, str] | None = None
 
     def plain(self) -> JSONResponse:
-        """The body, where no dialect shapes it."""
+        """Make the reply, where no dialect shapes it."""
         return failure(self.status, self.code, self.message, self.headers)
 
 
@@ -66,11 +66,11 @@ FORM = Refusal(
 
 
 class StoppedReading(Exception):
-    """A client does not take its answer."""
+    """Raised when a client does not read its answer."""
 
 
 class Guard:
-    """Refuses before anything else sees the request; `refused` builds the answer."""
+    """Refuses requests before anything else sees them; `refused` builds the answer."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Guard:
             return await self._refused(scope, refusal)(scope, receive, send)
         try:
             with anyio.fail_after(self._seconds):
-                body = await read_body(in_time(receive, self._silence_seconds), self._max_body_bytes)
+                body = await read_body(with_deadline(receive, self._silence_seconds), self._max_body_bytes)
         except TimeoutError:
             slow = Refusal(408, "too_slow", "The body stopped arriving, or arrived too slowly.", CLOSE)
             return await self._refused(scope, slow)(scope, receive, send)
@@ -114,7 +114,7 @@ class Guard:
             return await self._refused(scope, too_large(self._max_body_bytes))(scope, receive, send)
         if body["type"] == "http.request":  # else the client has left
             # One that does not read its answer is disconnected, so that it holds nothing for ever.
-            await self._app(scope, replay(body, receive), read_in_time(send, self._seconds))
+            await self._app(scope, replay(body, receive), with_send_deadline(send, self._seconds))
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         if not all(self._host.fullmatch(host) for host in headers.getlist("host") or [""]):
@@ -133,13 +133,13 @@ class Guard:
 
 
 def plain_origin(origin: str) -> str:
-    """As browsers write it: in lower case, without the scheme's default port."""
+    """Write an origin as browsers do: in lower case, without the scheme's default port."""
     origin = origin.lower()
     return origin.removesuffix(USUAL_PORTS.get(origin.partition(":")[0], ""))
 
 
 def origins_in(text: str) -> list[str]:
-    """The origins that a setting names.
+    """Read the origins that a setting names.
 
     :raises InvalidInput: if one is not
     """
@@ -160,7 +160,7 @@ def could_be_a_form(headers: Headers) -> bool:
 
 
 async def read_body(receive: Receive, max_bytes: int) -> Message | None:
-    """The request's body as one message; None as soon as it is too large, whatever length it declared."""
+    """Read the request's body into one message; None as soon as it is too large, whatever length it declared."""
     body = bytearray()
     while True:
         message = await receive()
@@ -173,8 +173,8 @@ async def read_body(receive: Receive, max_bytes: int) -> Message | None:
             return {"type": "http.request", "body": bytes(body), "more_body": False}
 
 
-def in_time(act: Callable[..., Awaitable[Any]], seconds: float) -> Callable[..., Awaitable[Any]]:
-    """Each step must take no longer."""
+def with_deadline(act: Callable[..., Awaitable[Any]], seconds: float) -> Callable[..., Awaitable[Any]]:
+    """Let no call of this function take longer."""
 
     async def timed(*given: Any) -> Any:
         with anyio.fail_after(seconds):
@@ -183,7 +183,9 @@ def in_time(act: Callable[..., Awaitable[Any]], seconds: float) -> Callable[...,
     return timed
 
 
-def read_in_time(send: Send, seconds: float) -> Send:
+def with_send_deadline(send: Send, seconds: float) -> Send:
+    """Disconnect a client that takes longer to read a piece of its answer."""
+
     async def timed(message: Message) -> None:
         try:
             with anyio.fail_after(seconds):

@@ -42,16 +42,16 @@ class Metrics:
             "scrubjay_call_seconds", "Duration of calls, including the wait for a thread.", ("dialect", "operation")
         )
 
-    def requested(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
 
-    def called(self, call: Call, error: Error | None, seconds: float) -> None:
+    def count_call(self, call: Call, error: Error | None, seconds: float) -> None:
         outcome = "ok" if error is None else error.code
         self._calls.labels(call.dialect.name, call.operation, call.transport, outcome).inc()
         self._call_seconds.labels(call.dialect.name, call.operation).observe(seconds)
 
-    async def shown(self, _: Request) -> Response:
+    async def show(self, _: Request) -> Response:
         registry = self._registry
         if self._folder is not None:
             registry = CollectorRegistry()

@@ -39,32 +39,32 @@ class OneSite:
             return await self._app(scope, receive, send)
         headers = dict(scope["headers"])
         number, dash, name = headers.get(SESSION, b"").partition(b"-")
-        arrived = self._arrived(headers.get(ARRIVED, b""))
+        arrived = self._read_arrival(headers.get(ARRIVED, b""))
         if arrived is not None:
             scope = {**scope, **arrived}
         elif dash and number.isdigit() and len(number) <= DIGITS and int(number) != self._worker.number:
-            return await self._brought(int(number), scope, receive, send)
+            return await self._pass_on(int(number), scope, receive, send)
         if dash:
             scope = {**scope, "headers": with_session(scope["headers"], name)}
 
-        async def named(message: Message) -> None:
+        async def send_with_session(message: Message) -> None:
             session = dict(message.get("headers", ())).get(SESSION)
             if session is not None:
                 name = b"%d-%s" % (self._worker.number, session)
                 message = {**message, "headers": with_session(message["headers"], name)}
             await send(message)
 
-        await self._app(scope, receive, named)
+        await self._app(scope, receive, send_with_session)
 
-    def _arrived(self, told: bytes) -> Scope | None:
-        """How a request arrived that another worker has brought."""
-        secret, _, rest = told.partition(b" ")
+    def _read_arrival(self, header: bytes) -> Scope | None:
+        """Read how a request arrived that another worker passed on; None if none did."""
+        secret, _, rest = header.partition(b" ")
         if not hmac.compare_digest(secret, self._worker.secret.encode()):
             return None
         client, scheme = json.loads(rest)
         return {"client": None if client is None else tuple(client), "scheme": scheme}
 
-    async def _brought(self, number: int, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_on(self, number: int, scope: Scope, receive: Receive, send: Send) -> None:
         arrived = json.dumps([scope.get("client"), scope["scheme"]])
         headers = [one for one in scope["headers"] if one[0] not in OF_A_CONNECTION]
         headers.append((ARRIVED, f"{self._worker.secret} {arrived}".encode()))

@@ -59,7 +59,7 @@ class Limits:
 
         :raises RateLimited: if the limit is reached
         """
-        return self._counted(caller, "requests", REQUESTS_PER_MINUTE)
+        return self._count(caller, "requests", REQUESTS_PER_MINUTE)
 
     def call(self, caller: Caller, dialect: Dialect, operation: Operation, arguments: Any = None) -> Rate | None:
         """Count a call of an operation; None if there is no limit.
@@ -74,22 +74,22 @@ class Limits:
 
         :raises RateLimited: if the limit is reached; then nothing of a batch is counted
         """
-        return self._counted(caller, budget.kind, budget.per_minute, acts)
+        return self._count(caller, budget.kind, budget.per_minute, acts)
 
     def sign_in(self, address: str, who: str) -> None:
         """Count an attempt to sign in as this user, or with this key.
 
         :raises RateLimited: if there were too many from that address
         """
-        self._taken(SIGN_INS_OF_AN_ADDRESS, f"sign-ins/{address}")
-        self._taken(SIGN_INS_PER_MINUTE, f"sign-in/{address}/{sha256(who.encode()).hexdigest()}")
+        self._take(SIGN_INS_OF_AN_ADDRESS, f"sign-ins/{address}")
+        self._take(SIGN_INS_PER_MINUTE, f"sign-in/{address}/{sha256(who.encode()).hexdigest()}")
 
-    def _counted(self, caller: Caller, what: str, most: int, acts: int = 1) -> Rate | None:
+    def _count(self, caller: Caller, what: str, most: int, acts: int = 1) -> Rate | None:
         if caller.credential is None and not self._local:
             return None
-        return self._taken(most, f"{what}/{caller.credential or caller.user}", acts)
+        return self._take(most, f"{what}/{caller.credential or caller.user}", acts)
 
-    def _taken(self, most: int, key: str, acts: int = 1) -> Rate:
+    def _take(self, most: int, key: str, acts: int = 1) -> Rate:
         possible = acts == 1 or self._windows.read(key)[0] + acts <= most
         admitted = possible and self._windows.add(key, acts) <= most
         if possible and not admitted and acts > 1:
@@ -111,19 +111,19 @@ class Limits:
 
 
 def rate_of(error: RateLimited) -> Rate:
-    """What a refusal says about the window."""
+    """Read from a refusal what it says about the window."""
     return Rate(error.details["limit"], error.details["remaining"], error.details["reset"])
 
 
 class Windows:
-    """What this process counts, timed by a clock that is not affected when the wall clock is set."""
+    """The counts of this process, timed by a clock that is not affected when the wall clock is set."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._windows: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how many, and until when
 
     def add(self, key: str, amount: int) -> int:
-        """How many there are in the window with these."""
+        """Add to a window; return its count with these."""
         now = time.monotonic()
         with self._lock:
             self._drop_ended(now)
@@ -135,7 +135,7 @@ class Windows:
             return count
 
     def read(self, key: str) -> tuple[int, float]:
-        """How many there are in the window, and how many seconds it still lasts."""
+        """Read the count of a window, and how many seconds it still lasts."""
         count, until = self._windows.get(key, (0, 0.0))
         left = until - time.monotonic()
         return (count, left) if left > 0 else (0, 0.0)
@@ -146,7 +146,7 @@ class Windows:
         return len(former)
 
     def _drop_ended(self, now: float) -> None:
-        """All last equally long, so those that began first end first."""
+        """Drop the windows that have ended: all last equally long, so those that began first end first."""
         while self._windows and next(iter(self._windows.values()))[1] <= now:
             self._windows.popitem(last=False)
 
@@ -277,7 +277,7 @@ BATCHES_OF_MEMBERS = {"native.import": "lines"}
 
 
 def cost_of(caller: Caller, dialect: Dialect, operation: Operation, arguments: Any) -> tuple[Budget, int]:
-    """The budget that a call counts against, and as how many. The arguments have not been checked yet."""
+    """Find the budget that a call counts against, and as how many calls. The arguments have not been checked yet."""
     name = _name(dialect, operation)
     if name in BATCHES_OF_MEMBERS and caller.role is not Role.OWNER:
         return Budget("store", PER_MINUTE["store"]), _items(arguments, BATCHES_OF_MEMBERS[name])
@@ -295,5 +295,5 @@ def _items(arguments: Any, batch: str | None) -> int:
 
 
 def _name(dialect: Dialect, operation: Operation) -> str:
-    """Some operations have a second name, prefixed with the dialect's."""
+    """The operation's name in `KINDS`: some have a second one, prefixed with the dialect's."""
     return f"{dialect.name}.{operation.name.removeprefix(f'{dialect.name}_')}"

@@ -39,7 +39,7 @@ from scrubjay.servers.calls import (
 )
 from scrubjay.servers.http.guard import Refusal, failure
 from scrubjay.servers.http.rate_limits import Rate
-from scrubjay.servers.http.streams import Last, Open, Streams
+from scrubjay.servers.http.streams import Last, OpenStream, Streams
 from scrubjay.servers.stdio.frames import whole_number
 from scrubjay.values.frozen import dataclass
 
@@ -139,19 +139,19 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = self.address(scope["method"])
         if address is None:
-            response = turned_away(self.any_address.dialect, method_not_allowed(self._by_method))
+            response = refuse_outside(self.any_address.dialect, method_not_allowed(self._by_method))
             return await response(scope, receive, send)
         request = Request(scope, receive)
         request.state.route = address.path
         if address.operation.streams is None:
             return await (await self._answer(address, request, None))(scope, receive, send)
         try:
-            with self._streams.place(request.state.engine.caller) as opened:
+            with self._streams.opening(request.state.engine.caller) as opened:
                 await (await self._answer(address, request, opened))(scope, receive, send)
         except RateLimited as error:
             await refuse(address, error)(scope, receive, send)
 
-    async def _answer(self, address: Address, request: Request, opened: Open | None) -> Response:
+    async def _answer(self, address: Address, request: Request, opened: OpenStream | None) -> Response:
         engine: Engine = request.state.engine
         if request.state.names_space and not address.operation.changes:  # it is about that space
             engine = engine.bound_to(only=True)
@@ -259,7 +259,7 @@ def types_of(schema: Schema) -> set[str]:
 
 
 def client_name(headers: Headers) -> str:
-    """Its name in X-Client (a page cannot choose its User-Agent), otherwise the first word of User-Agent."""
+    """Read the client's name from X-Client (a page cannot choose its User-Agent), else the first word of User-Agent."""
     name = (headers.get("x-client") or headers.get("user-agent", "")).strip().split("/")[0].split(" ")[0]
     return name[:MAX_CLIENT_NAME] if name.isprintable() and name else "unknown"
 
@@ -272,7 +272,7 @@ def status_of(error: Error) -> int:
 
 
 def respond(address: Address, reply: Reply) -> Response:
-    """The reply as JSON; fewer items where it would be too large."""
+    """Send the reply as JSON, with fewer items where it would be too large."""
     body = write_json(reply.body)
     if len(body) > MAX_BYTES:
         body = write_json(bound_body(reply.body))
@@ -283,15 +283,15 @@ def respond(address: Address, reply: Reply) -> Response:
 
 
 def write_json(value: Any) -> bytes:
-    """As JSON, whatever a store contains."""
+    """Write JSON, whatever a store contains."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)  # enum values are keys too
     except TypeError:
-        return written_slowly(value)
+        return write_slowly(value)
 
 
-def written_slowly(value: Any) -> bytes:
-    """What orjson cannot write: integers beyond 64 bits, hundreds of levels, lone surrogates (escaped).
+def write_slowly(value: Any) -> bytes:
+    """Write what orjson cannot: integers beyond 64 bits, hundreds of levels, lone surrogates (escaped).
 
     What is not JSON at all becomes null, as with orjson.
     """
@@ -300,7 +300,7 @@ def written_slowly(value: Any) -> bytes:
 
 
 def headers_of(error: Error) -> dict[str, str]:
-    """Headers that tell a client about an error before it reads the body."""
+    """Make the headers that tell a client about an error before it reads the body."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = "Bearer"
@@ -310,12 +310,12 @@ def headers_of(error: Error) -> dict[str, str]:
 
 
 def refuse(address: Address, error: Error) -> Response:
-    """An error from before the operation was reached, in its dialect's shape."""
+    """Answer with an error from before the operation was reached, in its dialect's shape."""
     return respond(address, address.dialect.failure(error, address.operation.name))
 
 
 def fail(error: Error) -> Response:
-    """An error outside any dialect."""
+    """Answer with an error outside any dialect."""
     return failure(status_of(error), error.code, sentence_of(error), headers_of(error))
 
 
@@ -328,8 +328,8 @@ def method_not_allowed(methods: Mapping[str, Any]) -> Refusal:
     return Refusal(405, "method_not_allowed", f"Use {allowed.replace(', ', ' or ')}.", {"allow": allowed})
 
 
-def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:
-    """A refusal from before any operation. Under a dialect's addresses, its clients only know its own errors."""
+def refuse_outside(dialect: Dialect | None, refusal: Refusal) -> Response:
+    """Answer with a refusal from before any operation. A dialect's clients know only its own errors."""
     if dialect is None:
         return refusal.plain()
     error = next((kind for kind in STATUSES if kind.code == refusal.code), InvalidInput)(refusal.message)
@@ -337,7 +337,7 @@ def turned_away(dialect: Dialect | None, refusal: Refusal) -> Response:
 
 
 def dialects_by_root(dialects: Sequence[Dialect]) -> dict[str, Dialect]:
-    """The dialect whose addresses are below `/api/NAME`; the native one has no shape of its own for a wrong address."""
+    """Map `/api/NAME` to the dialect below it; the native one has no shape of its own for a wrong address."""
     return {root_of(one.path): one.dialect for one in addresses(dialects) if one.dialect.tools}
 
 
@@ -348,9 +348,9 @@ def root_of(path: str) -> str:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def stream_reply(address: Address, stream: Stream, streams: Streams, opened: Open) -> Response:
+def stream_reply(address: Address, stream: Stream, streams: Streams, opened: OpenStream) -> Response:
     write = WRITTEN[stream.kind]
-    pieces = streams.sent(stream, opened, partial(next_piece, address, stream), changes=address.operation.changes)
+    pieces = streams.pieces_of(stream, opened, partial(next_piece, address, stream), changes=address.operation.changes)
 
     async def sent() -> AsyncIterator[bytes]:
         async with aclosing(pieces):
@@ -365,14 +365,14 @@ def stream_reply(address: Address, stream: Stream, streams: Streams, opened: Ope
 
 
 def next_piece(address: Address, stream: Stream) -> Body | Last | None:
-    """The next piece; a failure becomes the dialect's error body, and ends the stream."""
+    """Produce the next piece; a failure becomes the dialect's error body, and ends the stream."""
     try:
         return next(stream.pieces, Last())
     except Error as error:
-        told = error
+        shown = error
     except Exception:  # noqa: BLE001 -- the unforeseen goes to the log, with a number for the client
-        told = fault(f"the stream of {address.operation.name} of {address.dialect.name}")
-    body = address.dialect.failure(told, address.operation.name).body
+        shown = fault(f"the stream of {address.operation.name} of {address.dialect.name}")
+    body = address.dialect.failure(shown, address.operation.name).body
     return Last({"event": "error", "data": body} if stream.kind is Pieces.EVENTS else body)
 
 

@@ -33,7 +33,7 @@ class Last:
     body: Body | None = None
 
 
-class Open:
+class OpenStream:
     """One open stream."""
 
     def __init__(self, caller: Caller) -> None:
@@ -43,7 +43,7 @@ class Open:
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        """Make it look for news; callable from any thread."""
+        """Make the stream look for news; callable from any thread."""
         with suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(self._rung.set)
 
@@ -55,8 +55,8 @@ class Open:
         if not self.ended:
             self._rung.clear()
 
-    async def rung(self, seconds: float) -> bool:
-        """Wait at most that long."""
+    async def wait_for_ring(self, seconds: float) -> bool:
+        """Wait for a ring, at most so long; return whether there was one."""
         with anyio.move_on_after(seconds):
             await self._rung.wait()
         return self._rung.is_set()
@@ -66,20 +66,23 @@ class Streams:
     """All open streams of a server."""
 
     def __init__(self, *, of_one_user: int = OF_ONE_USER) -> None:
-        self.open: set[Open] = set()
+        self.open: set[OpenStream] = set()
         self._of_one_user = of_one_user
         self._stopped = False
         self._threads = {False: anyio.CapacityLimiter(ASKING), True: anyio.CapacityLimiter(CHANGING)}
 
     @contextmanager
-    def place(self, caller: Caller) -> Iterator[Open]:
-        """:raises RateLimited: if this user has too many open"""
+    def opening(self, caller: Caller) -> Iterator[OpenStream]:
+        """Count a stream of this caller as open within the block.
+
+        :raises RateLimited: if this user has too many open
+        """
         if sum(one.caller.user == caller.user for one in self.open) >= self._of_one_user:
             raise RateLimited(
                 f"{caller.user} already has {self._of_one_user} streams open, the maximum per user.",
                 hint="Close one of them first.",
             )
-        opened = Open(caller)
+        opened = OpenStream(caller)
         opened.ended = self._stopped
         self.open.add(opened)
         try:
@@ -93,12 +96,13 @@ class Streams:
         for opened in self.open:
             opened.end()
 
-    async def sent(
-        self, stream: Stream, opened: Open, piece: Callable[[], Body | Last | None], *, changes: bool
+    async def pieces_of(
+        self, stream: Stream, opened: OpenStream, piece: Callable[[], Body | Last | None], *, changes: bool
     ) -> AsyncGenerator[Body | None, None]:
-        """The pieces as they come; None when it is time for a keep-alive."""
+        """Yield the pieces of a stream as they come, and None when it is time for a keep-alive."""
         threads, spoke = self._threads[changes], time.monotonic()
         listening = stream.listening
+        patience = SILENCE_SECONDS if listening else POLL_SECONDS
         try:
             with nullcontext() if listening is None else listening(opened.ring):
                 while not opened.ended:
@@ -111,7 +115,7 @@ class Streams:
                     if found is not None or time.monotonic() - spoke >= SILENCE_SECONDS:
                         yield found
                         spoke = time.monotonic()
-                    while found is None and not await opened.rung(SILENCE_SECONDS if listening else POLL_SECONDS):
+                    while found is None and not await opened.wait_for_ring(patience):
                         if listening is None:
                             break
                         yield None
