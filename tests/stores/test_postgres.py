@@ -97,7 +97,7 @@ def test_a_read_is_written_by_one_of_two_transactions_that_end_together(
 ) -> None:
     put(store, some(id="a"))
     store.tally.count({"a": 2}, at=NOW)
-    written = store.tally.written
+    written = store.tally.drop_written
 
     def late(batch: Batch) -> None:
         monkeypatch.undo()
@@ -105,7 +105,7 @@ def test_a_read_is_written_by_one_of_two_transactions_that_end_together(
             other.clock.tick(NOW)
         written(batch)
 
-    monkeypatch.setattr(store.tally, "written", late)
+    monkeypatch.setattr(store.tally, "drop_written", late)
     with store.writing() as tx:
         tx.clock.tick(NOW)
 

@@ -114,7 +114,7 @@ def test_what_is_undone_is_not_heard(here, there):
     with heard(here) as rung:
         with suppress(ZeroDivisionError), there.writing() as tx:
             tx.history.record(an_event())
-            tx.write_gathered()
+            tx.write_deferred()
             raise ZeroDivisionError
 
         assert not rung.wait(0.3)

@@ -115,7 +115,7 @@ class StatisticsContract:
         memory = put(store, some())
 
         store.tally.count({memory.id: 2}, at=later(1), recall=_recall(memory.id))
-        while store.tally.waits:
+        while store.tally.has_unwritten:
             time.sleep(0.01)
 
         assert got(store, memory.id).access_count == 2
@@ -146,7 +146,7 @@ class StatisticsContract:
         store.tally.count({memory.id: 2}, at=later(1))
         monkeypatch.undo()
 
-        assert not store.tally.waits
+        assert not store.tally.has_unwritten
         assert got(store, memory.id).access_count == 2
 
     def test_a_closed_store_leaves_no_thread_that_would_write_reads(self, store: Store, reopen: Reopen) -> None:

@@ -160,7 +160,7 @@ REBUILT_AT_ONCE = 500
 
 
 def drop_vectors(tx: PostgresTransaction, *, after: int = 0, limit: int | None = None) -> int | None:
-    tx.write_gathered()
+    tx.write_deferred()
     postgres_vectors.drop_indexes(tx._con)
     [(last,)] = tx._con.execute(
         "SELECT max(seq) FROM (SELECT seq FROM memories WHERE seq > %s ORDER BY seq LIMIT %s) AS some_of_them",
@@ -196,7 +196,7 @@ def drop_vectors(tx: PostgresTransaction, *, after: int = 0, limit: int | None =
 
 
 def rebuild(tx: PostgresTransaction, progress: Callable[[int, int], None] | None) -> None:
-    tx.write_gathered()
+    tx.write_deferred()
     postgres_vectors.drop_indexes(tx._con)
     _rebuild_words(tx, progress)
     postgres_signatures.sign_all(tx._con)
@@ -220,7 +220,7 @@ def rebuild(tx: PostgresTransaction, progress: Callable[[int, int], None] | None
 
 def measure_vectors(tx: PostgresTransaction) -> None:
     """Write beside each memory how many bytes its vectors take."""
-    tx.write_gathered()
+    tx.write_deferred()
     tx._con.execute(
         """
         UPDATE memories SET vector_bytes = kept.size

@@ -36,7 +36,7 @@ from scrubjay.stores.postgres.reads import PostgresReads, T
 from scrubjay.stores.postgres.sql import PostgresSql, clock
 from scrubjay.stores.postgres.transaction import PostgresTransaction
 from scrubjay.stores.promises.memories import Checkup, Store, Transaction
-from scrubjay.stores.tables.parts import hold
+from scrubjay.stores.tables.parts import attach_tables
 from scrubjay.stores.tables.tally import Tally
 from scrubjay.stores.tables.watching import Watch
 from scrubjay.values.callers import Audience
@@ -73,7 +73,7 @@ class PostgresStore(PostgresReads, Store):
         """
         super().__init__(Tally(self.flush_reads))
         sql = PostgresSql(self._reading, self.tally)
-        hold(self, sql, sql)
+        attach_tables(self, sql, sql)
         connect = partial(
             Connections, timeout_seconds=timeout_seconds, pool_size=pool_size, statement_seconds=statement_seconds
         )
@@ -162,8 +162,8 @@ class PostgresStore(PostgresReads, Store):
         with ExitStack() as until_committed, self._connections.writing(timeout_seconds) as con:
             transaction = PostgresTransaction(con, self.tally)
             yield transaction
-            transaction.statistics.write_reads(until_committed.enter_context(self.tally.carried()))
-            transaction.write_gathered()
+            transaction.statistics.write_reads(until_committed.enter_context(self.tally.claim_batch()))
+            transaction.write_deferred()
         if transaction.arrived >= MANY:
             self._take_stock(transaction.arrived)
 

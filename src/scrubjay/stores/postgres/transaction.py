@@ -30,7 +30,7 @@ from scrubjay.stores.postgres.values import all_vectors
 from scrubjay.stores.postgres.words import Passage, Vocabulary, passages_of, stems_of
 from scrubjay.stores.promises.memories import ONLY_TO_JUDGE, Addition, Change, List, Transaction
 from scrubjay.stores.promises.sync import Replica
-from scrubjay.stores.tables.parts import holds_changes
+from scrubjay.stores.tables.parts import with_table_writers
 from scrubjay.stores.tables.rows import (
     EMPTY,
     as_json,
@@ -61,7 +61,7 @@ OF_THIS_TEXT = """
 FOLLOWED = frozenset({*CARRIED, "space", "parts"})  # columns that words or signatures follow
 
 
-@holds_changes
+@with_table_writers
 class PostgresTransaction(PostgresReads, Transaction):
     def __init__(self, con: Connection, tally: Tally) -> None:
         super().__init__(tally)
@@ -70,20 +70,20 @@ class PostgresTransaction(PostgresReads, Transaction):
         self.vocabulary = Vocabulary()
         self.arrived = 0  # memories that came many at once
         self._ahead: set[tuple[str, int]] = set()  # memories that words and signatures are to follow
-        self.gathered: List[Callable[[], None]] = []
+        self.deferred_writes: List[Callable[[], None]] = []
         self.sql = PostgresSql(self._reading, tally)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        self.write_gathered()
+        self.write_deferred()
         yield self._con
 
     def _extent(self, *_: object) -> tuple[float, int]:
         return 0.0, 0  # a transaction looks at few memories, and nothing must be missing
 
-    def write_gathered(self) -> None:
-        while self.gathered:
-            self.gathered.pop(0)()
+    def write_deferred(self) -> None:
+        while self.deferred_writes:
+            self.deferred_writes.pop(0)()
         self.vocabulary.write(self._con)
         if self._ahead:
             postgres_words.carry(self._con, self._ahead)
@@ -351,7 +351,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             await_file(
                 self._con, memory.id, space=memory.space, version=memory.version, state=columns["state"], moved=False
             )
-        return self.tally.laid_over(memory_of_columns(columns | {"seq": seq}))
+        return self.tally.add_reads_to(memory_of_columns(columns | {"seq": seq}))
 
     def _replace(
         self,
@@ -391,7 +391,7 @@ class PostgresTransaction(PostgresReads, Transaction):
             moved=former.path != memory.path,
         )
         reads = {"seq": seq, "access_count": former.access_count, "accessed_at": milliseconds(former.accessed_at)}
-        return self.tally.laid_over(memory_of_columns(columns | reads))
+        return self.tally.add_reads_to(memory_of_columns(columns | reads))
 
     def _move(self, former: str, space: str, seq: int) -> None:
         """What hangs on a memory goes with it into another space."""

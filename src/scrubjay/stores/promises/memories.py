@@ -291,7 +291,7 @@ class Transaction(Reads):
     sync: SyncChanges
     upkeep: UpkeepChanges
     clock: Clock  # stamps every change
-    gathered: List[Callable[[], None]]  # what waits to be written, to be called before the next statement
+    deferred_writes: List[Callable[[], None]]  # called before the next statement
 
     @abstractmethod
     def put(
@@ -470,7 +470,7 @@ class Store(Reads):
 
     def flush_reads(self, *, timeout_seconds: float | None = None) -> None:
         """Write the counted reads now."""
-        if self.tally.waits:
+        if self.tally.has_unwritten:
             with self.writing(timeout_seconds=timeout_seconds):
                 pass  # every transaction takes them along
 

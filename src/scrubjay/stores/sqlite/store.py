@@ -31,7 +31,7 @@ from scrubjay.stores.sqlite.filters import Found, Members, restrict
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import SqliteSql, snapshot
 from scrubjay.stores.sqlite.transaction import SqliteTransaction
-from scrubjay.stores.tables.parts import hold
+from scrubjay.stores.tables.parts import attach_tables
 from scrubjay.stores.tables.tally import NOTHING, Tally
 from scrubjay.stores.tables.watching import Watch
 from scrubjay.values.callers import Audience
@@ -64,7 +64,7 @@ class SqliteStore(SqliteReads, Store):
         :raises StorageTooNew: if a newer scrubjay has written it
         """
         super().__init__(Tally(self.flush_reads))
-        hold(self, SqliteSql(self._reading, self.tally), SqliteSql(self._alone, self.tally))
+        attach_tables(self, SqliteSql(self._reading, self.tally), SqliteSql(self._alone, self.tally))
         self._connections = Connections(
             sqlite_file.check_place(Path(path)), timeout_seconds=timeout_seconds, for_copy=unfinished
         )
@@ -141,7 +141,7 @@ class SqliteStore(SqliteReads, Store):
         with self._connections.writing(timeout_seconds) as con:
             transaction = SqliteTransaction(con, self.tally)
             yield transaction
-            transaction.write_gathered()
+            transaction.write_deferred()
             if transaction.change is not None and con.execute(vec1.ANY).get:
                 vec1.mirror(con, transaction.change)
             batch = self.tally.batch()
@@ -150,7 +150,7 @@ class SqliteStore(SqliteReads, Store):
             if self._connections.behind:
                 transaction.history.set_fact(LOST, datetime.now(UTC).isoformat(timespec="seconds"))
             con.execute("COMMIT")
-            self.tally.written(batch)
+            self.tally.drop_written(batch)
             if transaction.change is not None or self._connections.behind:
                 self._connections.note_change(con, transaction.change)
             if transaction.erased:

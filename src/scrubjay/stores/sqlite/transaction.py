@@ -19,7 +19,7 @@ from scrubjay.stores.sqlite.filters import SMALL, Found, Members, audience_of, s
 from scrubjay.stores.sqlite.reads import SqliteReads
 from scrubjay.stores.sqlite.sql import COLUMNS, PENDING, TABLES, TAGS, WORDS, SqliteSql, insert, row_of, tags_of
 from scrubjay.stores.sqlite.words import add_passages, count_passages, words_of
-from scrubjay.stores.tables.parts import holds_changes
+from scrubjay.stores.tables.parts import with_table_writers
 from scrubjay.stores.tables.rows import (
     EMPTY,
     FIELDS,
@@ -56,7 +56,7 @@ AWAY = ("content", "title", "path", "metadata", "detail")  # fields of a memory 
 _VERSION = FIELDS.index("version")
 
 
-@holds_changes
+@with_table_writers
 class SqliteTransaction(SqliteReads, Transaction):
     def __init__(self, con: apsw.Connection, tally: Tally) -> None:
         super().__init__(tally)
@@ -64,19 +64,19 @@ class SqliteTransaction(SqliteReads, Transaction):
         self._as_given = nullcontext(con)
         self._change: int | None = None
         self.erased = False  # whether something was purged or archived: space to give back
-        self.gathered: List[Callable[[], None]] = []
+        self.deferred_writes: List[Callable[[], None]] = []
         self.sql = SqliteSql(self._reading, tally, self._note_erasure)
 
     def _note_erasure(self) -> None:
         self.erased = True
 
     def _reading(self) -> AbstractContextManager[apsw.Connection]:
-        self.write_gathered()
+        self.write_deferred()
         return self._as_given
 
-    def write_gathered(self) -> None:
-        while self.gathered:
-            self.gathered.pop(0)()
+    def write_deferred(self) -> None:
+        while self.deferred_writes:
+            self.deferred_writes.pop(0)()
 
     def _nearest(self, members: Members, vector: Vector, limit: int, model: str | None) -> List[Found]:
         from scrubjay.stores.sqlite.vectors import scoring

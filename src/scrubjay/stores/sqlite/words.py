@@ -42,13 +42,13 @@ def register(con: apsw.Connection) -> None:
 
 
 def count_passages(con: apsw.Connection, memory: int) -> None:
-    """Let `passages` follow the rows of words that a memory has now."""
+    """Make the rows of `passages` for a memory's words again."""
     con.execute("DELETE FROM passages WHERE id BETWEEN ?1 * 256 AND ?1 * 256 + 255", (memory,))
     add_passages(con, memory)
 
 
 def add_passages(con: apsw.Connection, first: int, last: int | None = None) -> None:
-    """The same for a memory that has none counted, or for all from one to another."""
+    """Add the rows of `passages` for a memory that has none, or for all from one to another."""
     con.execute(
         """
         INSERT INTO passages (id, space, audience, archived, length)
@@ -88,29 +88,29 @@ HOT = Index("words", "vocabulary", 0)
 ARCHIVED = Index("archived_words", "archived_vocabulary", 1)  # of archived memories
 
 
-class Seen(NamedTuple):
-    """What a caller sees of an index."""
+class VisibleRows(NamedTuple):
+    """The rows of an index that a caller sees, and how many there are."""
 
     views: tuple[View, ...]
     rows: int
     words: int  # in these rows
     everything: bool  # nothing in the index is hidden
-    narrow: bool  # most is
+    narrow: bool  # most of it is
 
     def condition(self) -> Condition:
         return visible_rows(self.views, "passages")
 
 
-class Asked(NamedTuple):
-    """The words of a question that stand somewhere, with what each is worth."""
+class WeighedWords(NamedTuple):
+    """The words of a question that some row holds, with the weight of each."""
 
     table: str
-    shown: Seen
+    shown: VisibleRows
     weights: Mapping[str, float]
 
 
 def match(members: Members, text: str, limit: int) -> list[Found]:
-    """The best by words; scores may be above one."""
+    """Find the best by words; scores may be above one."""
     found = _match(members, text, limit, HOT)
     if State.ARCHIVED in members.restriction.states:
         found = sorted(found + _match(members, text, limit, ARCHIVED), reverse=True)
@@ -124,8 +124,8 @@ def _match(members: Members, text: str, limit: int, index: Index) -> list[Found]
     if not any(frequencies.values()):
         return []
     weights = weights_of(frequencies, shown.rows)
-    asked = Asked(index.table, shown, {word: weight for word, weight in weights.items() if frequencies[word]})
-    most = sum(weights.values())  # what is worth one
+    asked = WeighedWords(index.table, shown, {word: weight for word, weight in weights.items() if frequencies[word]})
+    most = sum(weights.values())  # a score of one
 
     def score(depth: int, within: Within) -> Scores:
         passages = _weigh(con, asked, depth, within)
@@ -136,8 +136,8 @@ def _match(members: Members, text: str, limit: int, index: Index) -> list[Found]
     return members.find_best(limit, score, few_at_most=SMALL if shown.rows >= MANY else 0)
 
 
-def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> list[tuple[int, float]]:
-    """This many of the rows that weigh most, heaviest first."""
+def _weigh(con: apsw.Connection, asked: WeighedWords, depth: int, within: Within) -> list[tuple[int, float]]:
+    """Find so many of the rows that weigh most, heaviest first."""
     words, shown, weights = asked.table, asked.shown, asked.weights
     values: list[Any] = [_formula(shown, [*weights.values()]), _expression(weights, _spaces_of(shown))]
     ranking = f"-bm25({words}, 1.0, 0.0)" if shown.everything and shown.rows >= SMALL_ROWS else f"own_bm25({words}, ?1)"
@@ -163,16 +163,16 @@ def _weigh(con: apsw.Connection, asked: Asked, depth: int, within: Within) -> li
     return rows
 
 
-def _visible_rows(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> Seen:
-    rows, words = _totals(con, index, ("TRUE", []))
+def _visible_rows(con: apsw.Connection, views: tuple[View, ...], index: Index, *, sees_all: bool) -> VisibleRows:
+    rows, words = _read_totals(con, index, ("TRUE", []))
     if sees_all:
-        return Seen(views, rows, words, everything=True, narrow=False)
-    visible, its_words = _totals(con, index, visible_rows(views, "passage_totals"))
-    return Seen(views, visible, its_words, everything=visible == rows, narrow=visible * NARROW < rows)
+        return VisibleRows(views, rows, words, everything=True, narrow=False)
+    visible, its_words = _read_totals(con, index, visible_rows(views, "passage_totals"))
+    return VisibleRows(views, visible, its_words, everything=visible == rows, narrow=visible * NARROW < rows)
 
 
-def _totals(con: apsw.Connection, index: Index, condition: Condition) -> tuple[int, int]:
-    """How many rows there are, and how many words they hold."""
+def _read_totals(con: apsw.Connection, index: Index, condition: Condition) -> tuple[int, int]:
+    """Read how many rows meet a condition, and how many words they hold."""
     where, values = condition
     statement = f"""
         SELECT coalesce(sum(passages), 0), coalesce(sum(words), 0)
@@ -185,8 +185,8 @@ def _totals(con: apsw.Connection, index: Index, condition: Condition) -> tuple[i
     return int(rows[0][0]), int(rows[0][1])
 
 
-def _formula(shown: Seen, weights: Sequence[float]) -> str:
-    """What `own_bm25` needs: the columns that hold a row's length, the average, and the weight of each word.
+def _formula(shown: VisibleRows, weights: Sequence[float]) -> str:
+    """Make the parameter of `own_bm25`: the columns that hold a row's length, the average, and the weight of each word.
 
     As FTS5 does it, where there are enough rows: the scope's one word counts as well.
     """
@@ -197,17 +197,17 @@ def _formula(shown: Seen, weights: Sequence[float]) -> str:
 def rarities(
     con: apsw.Connection, words: Sequence[str], views: tuple[View, ...], *, sees_all: bool
 ) -> dict[str, float]:
-    """How much each word tells."""
+    """Compute how rare each word is among the visible rows."""
     stems = {word: stem for word in words if (stem := stem_of(word))}
     if not stems:
         return {}
     shown = _visible_rows(con, views, HOT, sees_all=sees_all)
-    known = _rows_with(con, {stem: word for word, stem in stems.items()}, shown, HOT)
+    known = _count_rows_with(con, {stem: word for word, stem in stems.items()}, shown, HOT)
     return {word: rarity_of(known.get(stem, 0), shown.rows) for word, stem in stems.items()}
 
 
 def words_held(con: apsw.Connection, text: str, wanted: Mapping[int, str]) -> dict[str, tuple[str, ...]]:
-    """For each memory, by its number, the words of the text that it holds."""
+    """Find the words of the text that each memory holds; memories come by their numbers."""
     held: dict[str, list[str]] = {}
     for word in query_words(text) if wanted else ():
         for index in (HOT, ARCHIVED) if stem_of(word) else ():
@@ -243,18 +243,20 @@ def _own_bm25(api: apsw.FTS5ExtensionApi, *arguments: apsw.SQLiteValue) -> float
     return score
 
 
-def _frequencies(con: apsw.Connection, words: Iterable[str], shown: Seen, index: Index) -> dict[str, int]:
-    """In how many rows each word stands; of words with the same stem only the first is kept."""
+def _frequencies(con: apsw.Connection, words: Iterable[str], shown: VisibleRows, index: Index) -> dict[str, int]:
+    """Count the rows that hold each word; of words with the same stem only the first is kept."""
     by_stem: dict[str, str] = {}
     for word in words:
         by_stem.setdefault(stem_of(word), word)
     by_stem.pop("", None)  # the tokenizer sees no word
-    known = _rows_with(con, by_stem, shown, index) if shown.rows else {}
+    known = _count_rows_with(con, by_stem, shown, index) if shown.rows else {}
     return {word: known.get(stem, 0) for stem, word in by_stem.items()}
 
 
-def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, index: Index) -> dict[str, int]:
-    """In how many rows that are seen each of these stems stands, without those in none."""
+def _count_rows_with(
+    con: apsw.Connection, stems: Mapping[str, str], shown: VisibleRows, index: Index
+) -> dict[str, int]:
+    """Count the visible rows that hold each stem; stems that no row holds are left out."""
     rows = con.execute(
         f"""
         SELECT known.term, known.doc
@@ -280,14 +282,14 @@ def _rows_with(con: apsw.Connection, stems: Mapping[str, str], shown: Seen, inde
     return {stem: con.execute(statement, (_expression([stems[stem]], spaces), *values)).get for stem in known}
 
 
-def _spaces_of(shown: Seen) -> tuple[int, ...]:
-    """The spaces to ask for by token; none where that would not leave far fewer rows."""
+def _spaces_of(shown: VisibleRows) -> tuple[int, ...]:
+    """Choose the spaces to ask for by token; none where that would not leave far fewer rows."""
     spaces = tuple(view.space for view in shown.views if view.space is not None)
     return spaces if shown.narrow and len(spaces) == len(shown.views) else ()
 
 
 def _expression(words: Iterable[str], spaces: tuple[int, ...]) -> str:
-    """An FTS5 expression: any of the words, in one of the spaces."""
+    """Make the FTS5 expression for any of the words, in one of the spaces."""
     text = " OR ".join(map(_phrase, map(term, words)))
     scope = " OR ".join(map(_phrase, map(scope_token, spaces)))
     return f"text : ({text}) AND scope : ({scope})" if spaces else f"text : ({text})"

@@ -296,10 +296,10 @@ class HistoryChanges(History):
     transaction would else write the number of the space's last event again and again.
     """
 
-    def __init__(self, sql: Sql, tally: Tally, gathered: list[Callable[[], None]]) -> None:
-        """`gathered` is called, and emptied, before the transaction's next statement."""
+    def __init__(self, sql: Sql, tally: Tally, deferred_writes: list[Callable[[], None]]) -> None:
+        """`deferred_writes` is called, and emptied, before the transaction's next statement."""
         super().__init__(sql, tally)
-        self._gathered = gathered
+        self._deferred_writes = deferred_writes
         self._facts: dict[str, str | None] = {}
         self._feeds: dict[str, int] = {}  # number of each space's last event …
         self._written: dict[str, int] = {}  # … and as its space says it
@@ -336,12 +336,12 @@ class HistoryChanges(History):
         columns = columns_of_value(event) | columns_of_value(event.provenance)
         first = self._next_number(event)
         self._feeds[event.space] = first + len(memories) - 1
-        self._gathered.append(self._write_events)
+        self._deferred_writes.append(self._write_events)
         self._same_events.append({**columns, "memories": [*memories], "number": first})
 
     def _gather(self, columns: dict[str, object]) -> None:
         if not self._events:
-            self._gathered.append(self._write_events)
+            self._deferred_writes.append(self._write_events)
         self._events.append(columns)
 
     def _next_number(self, event: Event) -> int:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind", bound="type[Transaction]")
 
 
-def hold(store: Store, sql: Sql, alone: Sql) -> None:
-    """Give a store its parts, which read; `alone` changes something outside of any transaction."""
+def attach_tables(store: Store, sql: Sql, alone: Sql) -> None:
+    """Give a store its tables as parts that read; `alone` changes something outside of any transaction."""
     store.callers = Callers(sql)
     store.jobs = Jobs(sql)
     store.conversations = Conversations(sql)
@@ -43,24 +43,25 @@ def hold(store: Store, sql: Sql, alone: Sql) -> None:
     store.upkeep = Upkeep(sql, alone)
 
 
-# Of a transaction, which has the port as `sql` and, in `gathered`, what is to be called before the next statement.
+# Of a transaction, which has the port as `sql` and calls `deferred_writes` before its next statement.
 CHANGES: dict[str, Callable[[Any], object]] = {
     "callers": lambda tx: CallerChanges(tx.sql),
     "jobs": lambda tx: JobChanges(tx.sql),
     "conversations": lambda tx: ConversationChanges(tx.sql),
     "files": lambda tx: FileChanges(tx.sql),
     "archives": lambda tx: ArchiveChanges(tx.sql),
-    "history": lambda tx: HistoryChanges(tx.sql, tx.tally, tx.gathered),
+    "history": lambda tx: HistoryChanges(tx.sql, tx.tally, tx.deferred_writes),
     "spaces": lambda tx: SpaceChanges(tx.sql),
     "statistics": lambda tx: StatisticsChanges(tx.sql, tx.tally),
     "sync": lambda tx: SyncChanges(tx.sql, tx.history, tx.clock, tx.amend),
     "upkeep": lambda tx: UpkeepChanges(tx.sql),
-    "clock": lambda tx: Clock(tx.sql, tx.history, tx.gathered),
+    "clock": lambda tx: Clock(tx.sql, tx.history, tx.deferred_writes),
 }
 
 
-def holds_changes(kind: Kind) -> Kind:
-    """Give transactions their parts, which read and change. Each is made when it is first used: most need three."""
+def with_table_writers(kind: Kind) -> Kind:
+    """Give transactions their tables as parts that read and change. A part is made at its first use: most need
+    three."""
     for name, make in CHANGES.items():
         part = cached_property(make)
         part.__set_name__(kind, name)
@@ -74,10 +75,10 @@ class Clock:
     Milliseconds in the upper bits, a count in the lower 16: sorts like time, and never stands still.
     """
 
-    def __init__(self, sql: Sql, history: HistoryChanges, gathered: list[Callable[[], None]]) -> None:
+    def __init__(self, sql: Sql, history: HistoryChanges, deferred_writes: list[Callable[[], None]]) -> None:
         self._sql = sql
         self._history = history
-        self._gathered = gathered
+        self._deferred_writes = deferred_writes
         self._value: int | None = None
 
     def stamp(self, now: datetime) -> dict[str, Any]:
@@ -107,8 +108,8 @@ class Clock:
         self._value = None
 
     def _set(self, value: int) -> int:
-        if self._write not in self._gathered:
-            self._gathered.append(self._write)
+        if self._write not in self._deferred_writes:
+            self._deferred_writes.append(self._write)
         self._value = value
         return value
 

@@ -38,7 +38,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one write takes along."""
+    """Counted reads that one transaction writes."""
 
     readings: Mapping[str, Reading]
     recalls: tuple[Recall, ...]
@@ -57,7 +57,7 @@ class Tally:
         self._readings: dict[str, Reading] = {}
         self._recalls: deque[Recall] = deque(maxlen=KEPT_RECALLS)
         self._later: threading.Timer | None = None
-        self._carrying = threading.Lock()
+        self._claimed = threading.Lock()
 
     def count(self, reads: Mapping[str, int], *, at: datetime, recall: Recall | None = None) -> None:
         """Note that memories were handed out. Cheap: kept in the process, written in batches, seen by the next call.
@@ -71,13 +71,14 @@ class Tally:
             if recall is not None:
                 self._recalls.append(recall)
             waiting = len(self._readings) + len(self._recalls)
-            at_once = waiting >= FLUSH_WAITING or not self._are_seen_to()
+            at_once = waiting >= FLUSH_WAITING or not self._ensure_writer()
         if at_once:
             with suppress(StorageError):  # a full disk or a busy writer must not keep anyone from reading
                 self._flush(timeout_seconds=0.0)
 
-    def _are_seen_to(self) -> bool:
-        """Whether a thread will write what waits; none can be started where there are too many, or at the very end."""
+    def _ensure_writer(self) -> bool:
+        """Start a thread that writes what waits, unless one runs; False if none can be started: too many, or at the
+        end."""
         if self._later is None:
             later = threading.Timer(FLUSH_SECONDS, self._write_in_time)
             later.daemon = True
@@ -95,26 +96,26 @@ class Tally:
             self._flush(timeout_seconds=PATIENCE_SECONDS)
 
     def close(self) -> None:
-        """No thread is left waiting; what is not yet written is up to the caller."""
+        """Stop the thread that waits; writing what is not written yet is up to the caller."""
         with self._lock:
             if self._later is not None:
                 self._later.cancel()
 
     @property
-    def waits(self) -> bool:
-        """Whether anything is to be written."""
+    def has_unwritten(self) -> bool:
+        """Whether counted reads wait to be written."""
         return self.batch() != NOTHING
 
     def memory_of(self, row: Sequence[Any]) -> Memory:
-        """The memory that a row tells, with the reads that are not written yet; quicker than to change it."""
+        """Read a memory from its row, with the reads that are not written yet: quicker than `add_reads_to`."""
         reading = self._readings.get(row[KEY])
         if reading is None:
             return memory_of(row)
         count, at = row[COUNT] + reading.count, max(row[ACCESSED], reading.at)
         return memory_of([*row[:ACCESSED], at, count, *row[COUNT + 1 :]])
 
-    def laid_over(self, memory: Memory) -> Memory:
-        """The memory with the reads that are not written yet."""
+    def add_reads_to(self, memory: Memory) -> Memory:
+        """Add the reads that are not written yet to a memory."""
         reading = self._readings.get(memory.id)
         if reading is None:
             return memory
@@ -129,21 +130,21 @@ class Tally:
             return Batch(dict(self._readings), tuple(self._recalls))
 
     @contextmanager
-    def carried(self) -> Iterator[Batch]:
-        """What a transaction takes along, until it is committed or undone. Another one that ends meanwhile takes
-        nothing: it would write the same reads once more.
+    def claim_batch(self) -> Iterator[Batch]:
+        """Counts to write in this transaction, until it is committed or undone. Another transaction that ends meanwhile
+        gets none: it would write the same reads once more.
         """
-        if not self._carrying.acquire(blocking=False):
+        if not self._claimed.acquire(blocking=False):
             yield NOTHING
             return
         try:
             yield (batch := self.batch())
-            self.written(batch)
+            self.drop_written(batch)
         finally:
-            self._carrying.release()
+            self._claimed.release()
 
-    def written(self, batch: Batch) -> None:
-        """Take out what is now in the file; what was counted meanwhile stays."""
+    def drop_written(self, batch: Batch) -> None:
+        """Drop the counts that are written now; what was counted meanwhile stays."""
         with self._lock:
             for memory, reading in batch.readings.items():
                 now = self._readings[memory]
