@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -29,7 +31,11 @@ class Pair:
     def __init__(self, home: Path, stack: ExitStack) -> None:
         self._home, self._stack = home, stack
         self.kills = 0
-        self._servers = [stack.enter_context(real_server(home)) for _ in range(2)]
+        self._servers = [self._server() for _ in range(2)]
+        self._one_asks = threading.Lock()
+
+    def _server(self) -> tuple[str, subprocess.Popen]:
+        return self._stack.enter_context(real_server(self._home, PYTHONFAULTHANDLER="1"))
 
     def address(self, number: int) -> str:
         return self._servers[number % 2][0]
@@ -38,7 +44,15 @@ class Pair:
         place = self.kills % 2
         self.kills += 1
         self._servers[place][1].kill()
-        self._servers[place] = self._stack.enter_context(real_server(self._home))
+        self._servers[place] = self._server()
+
+    def end_and_tell(self, number: int) -> str:
+        """Whether this server still ran, what it logged, and where each of its threads was."""
+        process = self._servers[number % 2][1]
+        with self._one_asks:
+            ended = process.poll()
+            process.send_signal(signal.SIGABRT)
+            return f"its exit status: {ended}\n{process.communicate()[1].decode()}"
 
 
 @contextmanager
@@ -66,7 +80,7 @@ def sent_until_answered(http: httpx.Client, servers: Pair, key: int, copy: int) 
             return reply.json()
         why[reply.text] += 1
         time.sleep(0.02)
-    raise AssertionError(f"never answered: {why}")
+    raise AssertionError(f"never answered: {why}\n{servers.end_and_tell(copy)}")
 
 
 @short_and_long(("keys", "copies", "kills"), (3, 8, 1), (200, 50, 20))
