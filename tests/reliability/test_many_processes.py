@@ -57,7 +57,7 @@ def test_ten_servers_started_at_once_on_an_empty_home_make_one_store_and_all_ser
         assert errors == [b""] * 10
         assert checked(home / "memories.db").memories == 10
         assert {file.name for file in home.iterdir()} <= {
-            "memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock", "run"
+            "memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock", "memories.db.turn", "run"
         }  # fmt: skip
 
 

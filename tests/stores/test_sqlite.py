@@ -253,7 +253,11 @@ def test_ten_processes_that_open_an_empty_folder_at_once_make_one_store(tmp_path
     assert len(set(origins)) == 1
     with closing(SqliteStore(path)) as store:
         assert store.check(deep=True).problems == ()
-    assert sorted(file.name for file in path.parent.iterdir()) == ["memories.db", "memories.db.lock"]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "memories.db",
+        "memories.db.lock",
+        "memories.db.turn",
+    ]
 
 
 def test_sixteen_writers_in_four_processes_lose_nothing_and_are_read_at_once(store: SqliteStore, path: Path) -> None:
@@ -479,7 +483,9 @@ def test_a_new_store_is_for_its_owner_alone(tmp_path: Path) -> None:
         put(store, some())
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
 
-        assert modes == dict.fromkeys(["memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock"], 0o600)
+        assert modes == dict.fromkeys(
+            ["memories.db", "memories.db-wal", "memories.db-shm", "memories.db.lock", "memories.db.turn"], 0o600
+        )
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert store.check().facts["permissions"] == "0600"
 
@@ -497,7 +503,7 @@ def test_a_store_may_have_any_name(tmp_path: Path, name: str) -> None:
         with closing(SqliteStore(tmp_path / name)) as store:
             put(store, some())
 
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def _garbage(path: Path) -> None:

@@ -332,8 +332,12 @@ class WriteLock:
     """One writer at a time, in this process and beside it.
 
     SQLite's own lock lets waiting processes try again at growing intervals, so that a busy one starves the others for
-    seconds. A lock on a file of its own costs microseconds and is fair. A file lock does not hold off a second thread
-    that shares the descriptor, hence the thread lock before it.
+    seconds. A lock on a file of its own costs microseconds. A file lock does not hold off a second thread that shares
+    the descriptor, hence the thread lock before it.
+
+    A file lock alone is not fair either: a process with more to write takes it again before one that tries every
+    millisecond finds it free. So whoever waits for the lock holds another one, the turn, and whoever wants the lock
+    again queues behind. A process that is stopped while it has the turn holds others up for a second only.
 
     The file also says which change was committed last. SQLite's log is deleted by hand now and then, by people who take
     it for a leftover; the store is whole without it, only older, and nothing else would tell. Written after the commit
@@ -345,6 +349,7 @@ class WriteLock:
         self._threads = threading.Lock()
         self._holder: int | None = None
         self._file: int | None = None
+        self._turn: int | None = None
 
     @contextmanager
     def held(self, timeout_seconds: float) -> Iterator[float]:
@@ -354,8 +359,14 @@ class WriteLock:
         """
         deadline = time.monotonic() + timeout_seconds
         with self.held_by_thread(timeout_seconds):
-            file = self._opened()
-            _wait(file, deadline)
+            file, turn = self._opened()
+            has_turn = _try_until(turn, min(deadline, time.monotonic() + TURN_SECONDS))
+            try:
+                if not _try_until(file, deadline):
+                    raise StorageBusy()
+            finally:
+                if has_turn:
+                    unlock(turn)
             try:
                 yield deadline
             finally:
@@ -377,7 +388,7 @@ class WriteLock:
 
     def note(self, change: int) -> None:
         """Say which change was the last; the caller holds the lock."""
-        file = self._opened()
+        file, _ = self._opened()
         with suppress(OSError):  # a full disk: the change itself is kept
             os.lseek(file, NOTE, os.SEEK_SET)
             os.write(file, f"{change:{DIGITS}}".encode("ascii"))
@@ -392,24 +403,36 @@ class WriteLock:
 
     def close(self) -> None:
         """The caller holds the lock."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        for file in (self._file, self._turn):
+            if file is not None:
+                os.close(file)
+        self._file = self._turn = None
 
-    def _opened(self) -> int:
-        if self._file is None:
-            try:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError as error:
-                raise translate(error) from error
-        return self._file
+    def _opened(self) -> tuple[int, int]:
+        """The files of the lock and of the turn."""
+        try:
+            if self._file is None:
+                self._file = _open(self._path)
+            if self._turn is None:
+                self._turn = _open(self._path.with_suffix(".turn"))
+        except OSError as error:
+            raise translate(error) from error
+        return self._file, self._turn
 
 
-def _wait(file: int, deadline: float) -> None:
-    """Try until it works: no system lock can be waited for with a limit. Short pauses keep it fair."""
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+TURN_SECONDS = 1.0
+
+
+def _try_until(file: int, deadline: float) -> bool:
+    """Try to lock it until it works or the time is over: no system lock can be waited for with a limit."""
     pause = 0.0002
     while not try_lock(file):
         if time.monotonic() > deadline:
-            raise StorageBusy()
+            return False
         time.sleep(pause)
         pause = min(pause * 2, 0.001)
+    return True

@@ -4,6 +4,7 @@
     memories.db-wal    what was committed since the last checkpoint (SQLite's)
     memories.db-shm    its index (SQLite's)
     memories.db.lock   whoever has it locked may write; says which change was the last
+    memories.db.turn   whoever has it locked writes next
 
 The file is only ever opened through SQLite: closing another descriptor of it would drop the locks that SQLite holds
 in this process (POSIX), and with them the safety of every other connection.
