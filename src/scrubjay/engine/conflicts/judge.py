@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrubjay.engine import access
@@ -29,6 +30,7 @@ from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
 from scrubjay.engine.store import intake
+from scrubjay.engine.store import neighbours as around
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
 from scrubjay.stores.promises.memories import Reads
 from scrubjay.text.languages import is_english
@@ -98,7 +100,8 @@ class Judge:
         rarity = reads.rarity(sorted(said.words), audience)
         if new.context.conversation_id is not None and not TALKING.isdisjoint(words_of(new.text[:READ])):
             return judge_turn(new.text, olds, neighbours, rarity)
-        nearest = max(neighbours.near(old.id) for old in olds)
+        olds = nlargest(around.MOST // 2, olds, key=lambda old: neighbours.near(old.id))  # others add no sure hint
+        nearest = neighbours.near(olds[0].id)
         seen = [
             features(
                 read(old.text),

@@ -83,7 +83,8 @@ def find_neighbours(
     if not cosines:
         return Neighbours(worth_checking=worth_checking)
     named_alike: dict[str, float] = {}
-    if len(matches) == MOST and memory.kind is Kind.MEMORY and monotonic() < deadline:
+    told = memory.kind is Kind.MEMORY and memory.context.conversation_id is not None
+    if told and len(matches) == MOST and monotonic() < deadline:
         named_alike = find_named_alike(engine, memory, vector, audience, known=cosines)
     in_time = monotonic() < deadline
     judged = engine.parts.judge.promising(vector, {**cosines, **named_alike}, reads) if in_time else {}
