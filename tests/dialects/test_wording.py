@@ -10,7 +10,7 @@ from scrubjay.engine.parts import engine_on
 from scrubjay.errors import InvalidInput
 from scrubjay.stores.sqlite.store import SqliteStore
 from scrubjay.values.memory import Kind, NewMemory
-from scrubjay.values.suggestions import nearest
+from scrubjay.values.spelling import nearest
 
 
 @pytest.fixture

@@ -313,7 +313,7 @@ def test_while_it_is_being_archived_others_changes_are_refused(jay, monkeypatch)
     jay.cold_storage.archive([memory.id])
 
     assert len(refused) == 1
-    assert jay.records.jobs.held([memory.id]) == []
+    assert jay.records.jobs.held_by_others([memory.id]) == []
 
 
 def test_the_archive_has_a_quota(open_engine, folder):

@@ -12,7 +12,7 @@ import jsonschema_rs
 
 from scrubjay.errors import InvalidInput
 from scrubjay.values.plain_json import place
-from scrubjay.values.suggestions import missing_field, nearest
+from scrubjay.values.spelling import missing_field, nearest
 
 
 class Checker:

@@ -30,7 +30,7 @@ from scrubjay.values.codec import plain
 from scrubjay.values.frozen import dataclass, replace
 from scrubjay.values.memory import TIMES, Link, LinkKind, Memory, State, Status
 from scrubjay.values.search import Filter
-from scrubjay.values.suggestions import missing_field
+from scrubjay.values.spelling import missing_field
 from scrubjay.values.times import iso, milliseconds, parse_time, read_time
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ class FilesContract:
         file = store.files.of(memory.id)
         assert file is not None
         assert (file.name, file.hash, file.waiting) == ("", None, False)
-        assert store.files.named("default", "a/b.md") is None
+        assert store.files.find_by_name("default", "a/b.md") is None
         put(store, replace(memory, content="other", version=2))
         with store.writing() as tx:
             tx.files.withdraw(memory.id, version=1)  # it has changed since
@@ -169,13 +169,13 @@ class FilesContract:
             for one in (gone, memory):
                 tx.files.in_sync(one.id, name="a/b.md", hash=b"h", stamp="", version=1)
 
-        found, former = store.files.named("default", "a/b.md"), store.files.of(gone.id)
+        found, former = store.files.find_by_name("default", "a/b.md"), store.files.of(gone.id)
         assert found is not None
         assert found.memory == memory.id
         assert former is not None
         assert (former.name, former.hash) == ("", None)
-        assert store.files.named("default", "a/c.md") is None
-        assert store.files.named("nowhere", "a/b.md") is None
+        assert store.files.find_by_name("default", "a/c.md") is None
+        assert store.files.find_by_name("nowhere", "a/b.md") is None
 
     def test_dropped_files_wait_no_longer(self, store: Store) -> None:
         memory = put(store, some())

@@ -191,15 +191,15 @@ class JobsContract:
         with store.writing() as tx:
             assert tx.jobs.hold(["mem_a", "mem_b"], holder="one", seconds=60) is None
 
-        assert store.jobs.held(["mem_c", "mem_b"]) == ["mem_b"]
-        assert store.jobs.held(["mem_a", "mem_b"], but="one") == []
+        assert store.jobs.held_by_others(["mem_c", "mem_b"]) == ["mem_b"]
+        assert store.jobs.held_by_others(["mem_a", "mem_b"], but="one") == []
 
     def test_all_are_held_or_none(self, store: Store) -> None:
         with store.writing() as tx:
             tx.jobs.hold(["mem_b"], holder="one", seconds=60)
             assert tx.jobs.hold(["mem_a", "mem_b"], holder="two", seconds=60) == "mem_b"
 
-        assert store.jobs.held(["mem_a"]) == []
+        assert store.jobs.held_by_others(["mem_a"]) == []
 
     def test_a_hold_is_renewed_and_ends(self, store: Store) -> None:
         with store.writing() as tx:
@@ -207,7 +207,7 @@ class JobsContract:
             assert tx.jobs.hold(["mem_a"], holder="one", seconds=0) is None
             assert tx.jobs.hold(["mem_a"], holder="two", seconds=60) is None
 
-        assert store.jobs.held(["mem_a"], but="one") == ["mem_a"]
+        assert store.jobs.held_by_others(["mem_a"], but="one") == ["mem_a"]
 
     def test_a_holder_lets_go_of_its_own_only(self, store: Store) -> None:
         with store.writing() as tx:
@@ -215,4 +215,4 @@ class JobsContract:
             tx.jobs.hold(["mem_c"], holder="two", seconds=60)
             tx.jobs.let_go("one")
 
-        assert store.jobs.held(["mem_a", "mem_b", "mem_c"]) == ["mem_c"]
+        assert store.jobs.held_by_others(["mem_a", "mem_b", "mem_c"]) == ["mem_c"]

@@ -137,7 +137,7 @@ class Archiving(Archives):
         done: list[PutAway] = []
         for start in range(0, len(found), PAGE):
             names = [memory.id for memory in found[start : start + PAGE]]
-            busy = engine.records.jobs.held(names)
+            busy = engine.records.jobs.held_by_others(names)
             free = [name for name in names if name not in busy]
             with self._prepare(free, terms) as (held, prepared), engine.records.writing() as tx:
                 done += held.put_away(tx, prepared, terms)

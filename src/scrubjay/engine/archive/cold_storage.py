@@ -64,7 +64,7 @@ class ColdStorage(Archiving, Restoring):
         take = self._into_the_store if to is Place.DATABASE else self._into_the_folder
         moved, size, damaged, busy = 0, 0, list[str](), list[str]()
         for names in self._lying_elsewhere(to):
-            held = engine.records.jobs.held(names)
+            held = engine.records.jobs.held_by_others(names)
             free = [name for name in names if name not in held]
             busy += held
             try:

@@ -139,7 +139,7 @@ class FolderReader:
         ]
         with self._records.writing() as tx:
             for (change, _), memory, text in zip(made, complete, texts, strict=True):
-                if tx.files.named(self._space, change.name) is None:  # else another process was quicker
+                if tx.files.find_by_name(self._space, change.name) is None:  # else another process was quicker
                     self._add_one(tx, change, memory, text)
         self._engine.parts.backlog.wake()
         self._done["new"] += len(made)

@@ -116,7 +116,7 @@ class Ledger:
 
     def check_free(self, reads: Reads, ids: Sequence[str]) -> None:
         """:raises Locked: if long work holds one of these memories"""
-        for held in reads.jobs.held(ids, but=self.holder):
+        for held in reads.jobs.held_by_others(ids, but=self.holder):
             raise locked_error(held)
 
     def add(

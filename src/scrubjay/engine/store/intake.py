@@ -41,8 +41,8 @@ from scrubjay.values.memory import (
     new_id,
 )
 from scrubjay.values.search import MAX_LIMIT, MAX_WORDING, MAX_WORDINGS, Filter, Query
+from scrubjay.values.spelling import missing_field, nearest
 from scrubjay.values.store import Conversation
-from scrubjay.values.suggestions import missing_field, nearest
 
 if TYPE_CHECKING:
     from scrubjay.engine.engine import Engine

@@ -240,7 +240,7 @@ class StorePeer(Peer):
 
     def _check_free(self, tx: Transaction, memory: str) -> None:
         """:raises Locked: while long work holds it: the next run brings it"""
-        for held in tx.jobs.held([memory]):
+        for held in tx.jobs.held_by_others([memory]):
             raise locked_error(held)
 
     def _stamp(self, tx: Transaction, state: Replica) -> Replica:

@@ -40,7 +40,7 @@ from scrubjay.errors import Error, InvalidInput, StorageError
 from scrubjay.servers.calls import fault
 from scrubjay.servers.http.rate_limits import READ
 from scrubjay.values.callers import Provenance
-from scrubjay.values.suggestions import nearest
+from scrubjay.values.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

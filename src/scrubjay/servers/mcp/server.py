@@ -66,8 +66,8 @@ from scrubjay.servers.stdio.manifest import sheet_of
 from scrubjay.servers.stdio.profile import compose
 from scrubjay.servers.workers import Turns, Workers
 from scrubjay.values.callers import LOCAL_USER, Caller
+from scrubjay.values.spelling import nearest
 from scrubjay.values.store import Prompt
-from scrubjay.values.suggestions import nearest
 
 if TYPE_CHECKING:
     from scrubjay.servers.http.rate_limits import Limits, Rate

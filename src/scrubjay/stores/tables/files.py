@@ -152,8 +152,8 @@ class Files:
         row = self._sql.first_row(f"{self._files} WHERE memories.id = :id", id=id)
         return None if row is None else file_of_row(row)
 
-    def named(self, space: str, name: str) -> File | None:
-        """The file with this name, if an active memory is kept in it."""
+    def find_by_name(self, space: str, name: str) -> File | None:
+        """Find the file with this name, if an active memory is kept in it."""
         row = self._sql.first_row(
             # files_by_name
             f"""

@@ -37,8 +37,8 @@ class Jobs:
             conditions.append("outcome IS NULL")  # jobs_unfinished
         return self._found(conditions, user=user, limit=limit)
 
-    def held(self, ids: Sequence[str], *, but: str = "") -> List[str]:
-        """Which of these memories long work holds; what this holder holds is left out."""
+    def held_by_others(self, ids: Sequence[str], *, but: str = "") -> List[str]:
+        """Find which of these memories long work holds; memories that this holder (`but`) holds are left out."""
         sql = self._sql
         rows = sql.all(
             f"""
@@ -96,7 +96,7 @@ class JobChanges(Jobs):
 
         Others may read them meanwhile; their changes are refused above.
         """
-        if others := self.held(ids, but=holder):
+        if others := self.held_by_others(ids, but=holder):
             return others[0]
         span = self._sql.span
         self._sql.run(f"DELETE FROM holds WHERE NOT {span.runs.format('holds')}")  # left by those who died
