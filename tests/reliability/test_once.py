@@ -86,9 +86,12 @@ def sent_until_answered(http: httpx.Client, servers: Pair, key: int, copy: int) 
 @short_and_long(("keys", "copies", "kills"), (3, 8, 1), (200, 50, 20))
 def test_a_key_makes_one_memory_and_one_answer_through_two_servers_and_kills(tmp_path, keys, copies, kills):
     answers: dict[int, list[dict]] = {}
-    with pair(tmp_path) as servers, httpx.Client(timeout=PATIENCE) as http, ThreadPoolExecutor(copies) as clients:
+    with pair(tmp_path) as servers, ExitStack() as stack, ThreadPoolExecutor(copies) as threads:
+        # Each has its own: one that many threads share now and then closes a connection that another has just begun to
+        # use, and that one hears nothing before its timeout.
+        clients = [stack.enter_context(httpx.Client(timeout=PATIENCE)) for _ in range(copies)]
         for key in range(keys):
-            sending = [clients.submit(sent_until_answered, http, servers, key, copy) for copy in range(copies)]
+            sending = [threads.submit(sent_until_answered, clients[copy], servers, key, copy) for copy in range(copies)]
             if (key + 1) * kills // keys > key * kills // keys:
                 threading.Event().wait(0.01 * (key % 7))  # somewhere in the middle of them
                 servers.kill_one()
