@@ -321,8 +321,8 @@ def test_without_an_id_the_last_change_is_taken_back_whichever_it_was(call, stor
     assert many.out == "2 memories restored.\n"
     assert slip.out == f"{last} is forgotten.\n"
     assert "A slip" in slip.err
-    assert again.out == f"{last} is back.\n"
-    assert len(call("list", "--json").json) == 4
+    assert again.out == f"{other} is forgotten.\n"
+    assert len(call("list", "--json").json) == 2
 
 
 def test_an_undo_is_told_to_programs(call, stored):

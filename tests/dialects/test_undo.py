@@ -50,7 +50,44 @@ def test_a_memory_that_was_just_stored_is_forgotten_by_an_undo(jay):
     assert (undone.body["undone"], undone.body["memory"]["id"]) == ("stored", slip)
     assert undone.text.startswith(f"{slip} was just stored and is forgotten:\n   A slip")
     assert jay.get(slip, deleted=True).status is Status.DELETED
-    assert ask("undo").body["undone"] == "forgotten"
+    again = scrubjay.call(jay, "undo", {}, provenance=Provenance(client="claude", transport="stdio"))
+    assert again.failed
+    assert "nothing more to undo" in again.text
+    assert jay.get(slip, deleted=True).status is Status.DELETED
+
+
+def test_each_further_undo_goes_one_change_further_back(jay):
+    """Whatever the changes were, it never takes back an undo."""
+    ask = by(jay, "claude")
+
+    def store(text):
+        return ask("remember", facts=[text]).body["remembered"][0]["memory"]["id"]
+
+    first = store("The tide table hangs in the hall")
+    ask("revise", id=first, content="The tide table hangs in the kitchen", reason="moved")
+    second = store("The tide table hangs in the attic")
+    ask("settle", old=first, new=second, relation="replaces")
+    third = store("The ferry leaves at nine")
+    ask("settle", old=second, new=third, relation="both_true")
+    ask("forget", id=second)
+
+    told = [ask("undo").body for _ in range(7)]
+
+    assert [(one["undone"], one["memory"]["id"]) for one in told] == [
+        ("forgotten", second), ("settled", second), ("stored", third), ("superseded", first), ("stored", second),
+        ("revised", first), ("stored", first),
+    ]  # fmt: skip
+    with pytest.raises(AssertionError, match="nothing more to undo"):
+        ask("undo")
+
+
+def test_what_was_brought_back_by_its_id_can_be_undone_again(jay):
+    ask = by(jay, "claude")
+    slip = ask("remember", facts=["A slip"]).body["remembered"][0]["memory"]["id"]
+
+    told = [ask("undo"), ask("undo", id=slip), ask("undo")]
+
+    assert [one.body["undone"] for one in told] == ["stored", "forgotten", "stored"]
 
 
 def test_what_followed_by_itself_is_not_the_last_change(jay):
@@ -65,8 +102,7 @@ def test_what_followed_by_itself_is_not_the_last_change(jay):
 
     told = [ask("undo").body for _ in range(2)]
 
-    assert [(one["undone"], one["memory"]["id"]) for one in told] == [("stored", new), ("forgotten", new)]
-    assert jay.get(old).superseded_by == new
+    assert [(one["undone"], one["memory"]["id"]) for one in told] == [("stored", new), ("stored", old)]
 
 
 @pytest.mark.parametrize("other", [("cursor", "ann"), ("claude", "bob")], ids=["program", "user"])

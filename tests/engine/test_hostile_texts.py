@@ -33,7 +33,7 @@ PROSE = "The harbour opens at six, and Anna's boat leaves for Oslo on Tuesday. "
 
 SHAPES = {
     "signs": ["#", "=", "-", "_", ".", "*", "`", "<", "[", "'", "/", ":", "@", "\\"],
-    "white space": ["x\n", "\r\n", "\n#", "\n- ", "```\n", "x\u3000"],
+    "white space": ["---\n", "x\n", "\r\n", "\n#", "\n- ", "```\n", "x\u3000"],
     "marks": ["\u0316\u0301", "\u0f73", "a\u0316\u0301\u05b0", "\uff9e\u0301", "\u200d", "\u202e", "\U000e0020"],
     "scripts": ["東", "가", "ب", "ก", "🦜", "👩\u200d👩\u200d👧", "ﷺ", "㌖"],
     "joints": ["a.", "a_", "a'", "1:", "aB", "a@b.", "$1", "[[a]]"],

@@ -214,10 +214,12 @@ def reopen(
     return outdated, successor
 
 
-def unsettle(ledger: Ledger, tx: Transaction, memory: Memory, links: Sequence[Link]) -> None:
+def unsettle(
+    ledger: Ledger, tx: Transaction, memory: Memory, links: Sequence[Link], *, reason: str | None = None
+) -> None:
     """Let proposals about a memory say what they said before anyone answered them."""
     for link in links:
         before = RELEASED if link.score is None else "open"  # without a score it was only said, never proposed
         if link.state != before:
             ledger.mark(tx, link, before)
-            ledger.record(tx, memory, "reopened")
+            ledger.record(tx, memory, "reopened", reason=reason)

@@ -134,7 +134,7 @@ class Bulk:
                 and (memory.recoverable_until is None or memory.recoverable_until >= engine.now())
             ]
             for name in forgotten[:MOST]:
-                lifecycle.recover(engine.ledger, tx, name)
+                lifecycle.recover(engine.ledger, tx, name, reason=lifecycle.UNDONE)
             count = min(len(forgotten), MOST)
             return BulkDone(
                 deed=operation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.engine import access
 from scrubjay.engine.conflicts import settle
 from scrubjay.engine.lifecycle import lifecycle, revising
+from scrubjay.engine.lifecycle.lifecycle import UNDONE
 from scrubjay.engine.lifecycle.supersession import RELEASED, SUPERSEDES
 from scrubjay.engine.store.intake import CHANGEABLE, Merge, title_of
 from scrubjay.engine.store.intake import revision as revision_of
@@ -31,7 +33,7 @@ MAX_DRAWN_STEPS = 10
 MAX_LABEL = 80
 MAX_DRAWN = 5_000  # more than that no eye can follow
 SIMILAR = 5  # near memories shown beside linked ones
-UNDID = "undone, back to version "  # the reason of an undo, by which the next one goes further back
+UNDID = f"{UNDONE}, back to version "  # the reason of a revision's undo
 NOT_DELETED = frozenset({State.ACTIVE, State.SUPERSEDED, State.ARCHIVED})
 TEXTS = ("content", "title")
 BOOKKEEPING = ("version", "updated_at", "accessed_at", "access_count", "hlc", "origin", "seq")  # differ by themselves
@@ -129,37 +131,48 @@ class Curation:
 
         return self._engine.transact(Memory, lambda tx: self._release(tx, id))
 
-    def _release(self, tx: Transaction, id: str, *, only: str | None = None) -> Memory:
+    def _release(self, tx: Transaction, id: str, *, only: str | None = None, reason: str | None = None) -> Memory:
         memory = self._engine.ledger.get_changeable(tx, id)
         lifecycle.check_version(memory, self._engine.expected_version)
         if memory.superseded_by is None:
             raise Conflict(f"Memory {memory.id} is not superseded.", memory_id=memory.id)
-        return lifecycle.release(self._engine.ledger, tx, memory, only=only)
+        return lifecycle.release(self._engine.ledger, tx, memory, only=only, reason=reason)
 
     def last_change(self, *, client: str | None = None) -> Act:
-        """What this caller did last to a memory, if wanted with one client only.
+        """What this caller did last to a memory and has not undone, if wanted with one client only.
 
-        :raises NotFound: if it has changed nothing
+        :raises NotFound: if there is nothing of that kind
         """
         engine = self._engine
         wanted = ActFilter(user=engine.caller.user, spaces=engine.caller.spaces, client=client)
         acts = [act for act in engine.records.callers.acts(wanted, limit=MAX_AROUND) if act.memory is not None]
         if not acts:
             raise NotFound("Nothing has been changed yet.")
-        last, before = acts[0], acts[1] if len(acts) > 1 else acts[0]
-        return before if last.action == "superseded" and self._came_with(before, last) else last
+        names = sorted({act.memory for act in acts if act.memory is not None})
+        found = {one.id: one for one in engine.records.get(names, access.EVERYTHING)}
+        newest, revisions_undone = dict[str, Act](), Counter[str]()
+        for act in acts:
+            name = act.memory or ""
+            newest.setdefault(name, act)
+            if is_undo(act):
+                revisions_undone[name] += act.action == "updated"
+            elif act.action == "updated" and revisions_undone[name]:
+                revisions_undone[name] -= 1
+            elif name not in found or self._still_counts(act, found[name], newest[name]):
+                return act
+        raise NotFound("There is nothing more to undo.")
 
-    def _came_with(self, before: Act, last: Act) -> bool:
-        """Whether a memory's successor changed by itself, because another was forgotten, or replaced a decision."""
-        named = [act.memory for act in (before, last) if act.memory is not None]
-        found = {one.id: one for one in self._engine.records.get(named, access.EVERYTHING)}
-        old, new = found.get(last.memory or ""), found.get(before.memory or "")
-        if old is None or new is None or old.id == new.id:
-            return False
-        if before.action == "forgotten":
-            links = self._engine.records.history.links([new.id], kinds=SUPERSEDES)
-            return new.status is Status.DELETED and any(link.target == old.id for link in links)
-        return before.action == "stored" and new.kind is Kind.DECISION and old.superseded_by == new.id
+    def _still_counts(self, act: Act, memory: Memory, newest: Act) -> bool:
+        """Whether something that was done to a memory has not been taken back."""
+        deleted = memory.status is Status.DELETED
+        if act.action == "superseded" or (deleted and is_undo(newest)):
+            return False  # followed by itself, from a settlement or from another memory that came or went
+        if act.action in ("stored", "forgotten"):
+            return deleted == (act.action == "forgotten")
+        if act.action in ("supersedes", "kept"):
+            settled = self._last_settled(self._engine.records, memory)
+            return settled is not None and (settled.kind is LinkKind.SUPERSEDES) == (act.action == "supersedes")
+        return True
 
     def undo_last(self, *, client: str | None = None) -> Undone:
         """Take back what this caller did last to a memory; one that was just stored is forgotten.
@@ -185,7 +198,7 @@ class Curation:
             return engine.bound_to(expected_version=expected).curation.undo(memory.id)
 
         def write(tx: Transaction) -> Undone:
-            done = lifecycle.forget(engine.ledger, tx, memory.id, hard=False, reason=None, expected_version=expected)
+            done = lifecycle.forget(engine.ledger, tx, memory.id, hard=False, reason=UNDONE, expected_version=expected)
             return Undone(memory=done.memory, what="stored")
 
         return engine.transact(Undone, write)
@@ -235,7 +248,7 @@ class Curation:
 
     def _undo_forgetting(self, tx: Transaction, memory: Memory) -> Undone:
         expected = self._engine.expected_version
-        recovered = lifecycle.recover(self._engine.ledger, tx, memory.id, expected_version=expected)
+        recovered = lifecycle.recover(self._engine.ledger, tx, memory.id, expected_version=expected, reason=UNDONE)
         return Undone(memory=recovered, what="forgotten")
 
     def _undo_supersession(self, tx: Transaction, memory: Memory) -> Undone:
@@ -248,7 +261,9 @@ class Curation:
         direct = any((link.source, link.target) == (newer, memory.id) for link in links)
         # Where the memory that it stands for was forgotten, nothing is said of the two themselves.
         return Undone(
-            memory=self._release(tx, memory.id, only=newer if direct else None), what="superseded", other=newer
+            memory=self._release(tx, memory.id, only=newer if direct else None, reason=UNDONE),
+            what="superseded",
+            other=newer,
         )
 
     def _last_settled(self, reads: Reads, memory: Memory) -> Link | None:
@@ -283,12 +298,14 @@ class Curation:
             told = f"The last change of {memory.id} was made with {other.id}, which is forgotten."
             raise Conflict(told, hint=f"Undo that on {other.id} first.", memory_id=memory.id)
         if said.kind is LinkKind.SUPERSEDES:
-            released = lifecycle.release(ledger, tx, ledger.get_changeable(tx, other.id), only=memory.id)
+            released = lifecycle.release(ledger, tx, ledger.get_changeable(tx, other.id), only=memory.id, reason=UNDONE)
             return Undone(memory=released, what="superseded", other=memory.id)
         memory = ledger.get_changeable(tx, memory.id)  # the other may lie where nothing is changed
         pair = {memory.id, other.id}
         links = [link for link in tx.history.links([memory.id], kinds=lifecycle.MAY_OUTDATE) if link.state == "kept"]
-        settle.unsettle(ledger, tx, memory, [link for link in links if {link.source, link.target} == pair])
+        settle.unsettle(
+            ledger, tx, memory, [link for link in links if {link.source, link.target} == pair], reason=UNDONE
+        )
         return Undone(memory=ledger.get_visible(tx, memory.id), what="settled", other=other.id)
 
     def _undo_revision(self, memory: Memory, former: Version) -> Undone:
@@ -316,7 +333,7 @@ class Curation:
             if tx.history.former_phrases(memory.id)[-1:] != (last,):
                 raise _changed_meanwhile(memory)
             again = replace(current, also=revision.changed["also"], flags=revision.flags)
-            undone = engine.ledger.rephrase(tx, current, again, reason=None, text=revision.text, undo=True)
+            undone = engine.ledger.rephrase(tx, current, again, reason=UNDONE, text=revision.text, undo=True)
             return Undone(memory=undone.memory, what="revised", before=memory, fields=undone.fields)
 
         undone = engine.transact(Undone, write)
@@ -399,6 +416,10 @@ class LastRevision:
 
     before: Version
     after: Memory
+
+
+def is_undo(act: Act) -> bool:
+    return act.reason == UNDONE or (act.reason or "").startswith(UNDID)
 
 
 def said_at(link: Link) -> int:

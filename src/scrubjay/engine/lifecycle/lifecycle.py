@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MAY_OUTDATE = frozenset({LinkKind.MAY_OUTDATE})
 MOST_PRUNED = 100_000  # at once; what is left waits for the next time
+UNDONE = "undone"  # the reason of what an undo does, by which the next one goes further back
 RETENTION_DAYS = 30  # how long a forgotten memory can be brought back
 
 
@@ -97,7 +98,9 @@ def outdate(
     )
 
 
-def release(ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None = None) -> Memory:
+def release(
+    ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None = None, reason: str | None = None
+) -> Memory:
     """Take back that anything the caller may see, or only this one, outdates a memory; it is true as long as it was
     before, and what was proposed about it is open again."""
     own = plain(tx, memory)
@@ -112,7 +115,7 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None
         for successor in tx.get([link.source], PLAIN):
             if successor.supersedes == memory.id:
                 before = newest_predecessor(tx, successor)[0]
-                ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes")
+                ledger.change(tx, replace(successor, supersedes=before), "updated", "supersedes", reason=reason)
             settle(tx, plain(tx, successor))
     newer, _ = newest_successor(tx, own)
     if own.superseded_by != (name := newer.id if newer is not None else None):
@@ -123,9 +126,10 @@ def release(ledger: Ledger, tx: Transaction, memory: Memory, *, only: str | None
             "released",
             "superseded_by",
             "valid_until",
+            reason=reason,
         )
     else:
-        ledger.record(tx, own, "released")
+        ledger.record(tx, own, "released", reason=reason)
     settle(tx, plain(tx, memory))
     return ledger.get_visible(tx, memory.id)
 
@@ -218,7 +222,9 @@ def changed_meanwhile(memory: Memory) -> Conflict:
     )
 
 
-def recover(ledger: Ledger, tx: Transaction, id: str, *, expected_version: int | None = None) -> Memory:
+def recover(
+    ledger: Ledger, tx: Transaction, id: str, *, expected_version: int | None = None, reason: str | None = None
+) -> Memory:
     """Restore a soft-deleted memory while its date has not passed; a path taken meanwhile gets a number."""
     memory = ledger.get_changeable(tx, id, deleted=True)
     check_version(memory, expected_version)
@@ -234,6 +240,7 @@ def recover(ledger: Ledger, tx: Transaction, id: str, *, expected_version: int |
         replace(memory, status=status, deleted_at=None, recoverable_until=None, path=path),
         "recovered",
         "status",
+        reason=reason,
     )
     settle_predecessors(ledger, tx, memory)
     return memory
