@@ -18,6 +18,7 @@ from scrubjay.errors import InvalidInput
 from scrubjay.lazy import tomllib
 from scrubjay.machine.paths import expand_home, store_address
 from scrubjay.values.frozen import dataclass
+from scrubjay.values.spelling import nearest
 
 
 def setting(default: Any, help: str) -> Any:
@@ -183,6 +184,16 @@ BOUNDS: dict[str, tuple[float, float]] = {  # of every number: from, to
 
 def environment_name(name: str) -> str:
     return f"SCRUBJAY_{name.upper()}"
+
+
+def unknown_variables() -> dict[str, str | None]:
+    """The variables of the environment that are named like a setting and are none, each with the one probably meant."""
+    known = [entry.name for entry in fields(Settings)]
+    allowed = {environment_name(name) for name in (*known, "key")}  # an installed client's key for a server
+    start = environment_name("")
+    written = sorted(name for name, value in os.environ.items() if name.startswith(start) and value)
+    meant = {name: nearest(name.removeprefix(start).lower(), known) for name in written if name not in allowed}
+    return {name: environment_name(one) if one else None for name, one in meant.items()}
 
 
 def load(environ: Mapping[str, str] | None = None, *, dialects: Collection[str] = (), **flags: Any) -> Settings:

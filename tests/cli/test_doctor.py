@@ -73,6 +73,22 @@ def test_what_is_wrong_with_the_surroundings_is_a_problem_with_what_to_do(call, 
     assert do in findings(done)[check]["do"]
 
 
+@pytest.mark.parametrize(
+    ("name", "do"),
+    [
+        ("SCRUBJAY_DATABASE", "Set SCRUBJAY_STORE instead."),
+        ("SCRUBJAY_EMBEDER", "Set SCRUBJAY_EMBEDDER instead."),
+        ("SCRUBJAY_PIGEON", "Unset it; `scrubjay settings` lists those that there are."),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_named_with_the_one_that_was_meant(call, name, do):
+    found = findings(call("doctor", "--json", env={name: "x", "SCRUBJAY_KEY": "x", "SCRUBJAY_LIMITS": "off"}))
+
+    assert (found["environment"]["state"], found["environment"]["do"]) == ("warning", do)
+    assert found["environment"]["found"] == f"{name} is no setting and is ignored."
+    assert "environment" not in findings(call("doctor", "--json"))
+
+
 def test_a_healthy_store_is_well(call, stored, home):
     stored("User likes tea")
 

@@ -16,7 +16,7 @@ SYNONYMS = {
     "query": ("q", "question", "text", "search", "search_query"),
     "limit": ("top_k", "k", "n", "count", "max_results", "n_results", "page_size"),
     "memory_id": ("id",),
-    "store": ("space", "workspace"),
+    "store": ("space", "workspace", "database", "database_url", "db"),
     "workspace_id": ("space", "store", "workspace"),
 }
 

@@ -39,6 +39,7 @@ from scrubjay.errors import Error
 from scrubjay.folders.folder import Folder
 from scrubjay.machine.paths import SQLITE
 from scrubjay.machine.projects import project_root
+from scrubjay.settings import unknown_variables
 from scrubjay.stores.promises.memories import LOST, OWN_MODEL, clock_at
 from scrubjay.values.search import Filter
 from scrubjay.values.times import utc_now
@@ -129,6 +130,9 @@ def examine(session: CommandSession, *, deep: bool, rebuild: bool) -> Iterator[F
         yield Finding(PROBLEM, "settings", error.message, error.hint or "scrubjay settings --help")
         return
     yield Finding(OK, "settings", "Readable.")
+    for name, meant in unknown_variables().items():
+        do = f"Set {meant} instead." if meant else "Unset it; `scrubjay settings` lists those that there are."
+        yield Finding(WARNING, "environment", f"{name} is no setting and is ignored.", do)
     yield from home(settings.home)
     yield from model_files(settings)
     yield from lenders(settings)
