@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 import pytest
@@ -48,8 +49,11 @@ def test_a_pair_over_two_spaces_is_marked_and_told_wherever_one_of_it_is_shown(c
     for command in (("list",), ("search", "--words", "demo")):
         assert f"may be outdated by {newer.id}" in call(*command, "--space", "acme-shop").out, command
         narrow = call(*command, "--space", "default")
-        assert "Not settled: 1 memory here may outdate what is not shown; `scrubjay conflicts`" in narrow.err, command
+        assert f"Not settled: {newer.id} may outdate {older.id}, which is not shown;" in narrow.err, command
         assert "Not settled" not in call(*command).err, command
+        for space in ("acme-shop", "default"):
+            told = call(*command, "--json", "--space", space).err
+            assert json.loads(told) == {"doubts": {older.id: newer.id}}, (command, space)
 
 
 def test_the_older_of_an_open_pair_is_shown_and_marked_until_it_is_settled(call, pair):

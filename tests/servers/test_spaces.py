@@ -8,6 +8,7 @@ import pytest
 from scrubjay.dialects.table import DIALECTS, ONLY_REST, find
 from scrubjay.servers.http.app import build_app
 from scrubjay.values.callers import Role
+from tests.conflict import open_conflict
 from tests.servers.peer import ENVELOPE
 from tests.servers.sites import client_of
 from tests.servers.test_http import real_server
@@ -171,3 +172,19 @@ def test_a_server_writes_to_default_wherever_it_is_started(tmp_path, monkeypatch
         with real_server(tmp_path / f"home {setting}", SCRUBJAY_SPACE=setting) as (address, _):
             stored = httpx.post(f"{address}/api/v1/memories", json={"content": "Tea is at four."}, timeout=60)
         assert stored.json()["memory"]["space"] == space
+
+
+@pytest.mark.parametrize("server_narrows", [False, True])
+def test_an_open_pair_is_marked_where_a_request_names_only_one_of_its_spaces(jay, server_narrows):
+    """A server that is narrowed itself says nothing of other spaces."""
+    older = jay.bound_to(spaces=("acme",)).store("The demo runs on port 8080").memory
+    newer = jay.store("The demo runs on port 9090 now").memory
+    open_conflict(jay, newer, older)
+    app = build_app(jay.bound_to(only=server_narrows), [find("memento")], only_rest=[find("native")])
+
+    with client_of(app) as http:
+        listed = http.get("/api/v1/memories?space=acme").json()
+        found = http.post("/api/v1/search?space=acme", json={"query": "demo port"}).json()
+
+    assert [one["id"] for one in listed["memories"]] == [one["memory"]["id"] for one in found["hits"]] == [older.id]
+    assert listed["doubts"] == found["doubts"] == ({} if server_narrows else {older.id: newer.id})

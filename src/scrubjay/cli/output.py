@@ -172,9 +172,14 @@ def find_doubts(
         engine = engine.bound_to(only=False)
     doubts = engine.conflicts.doubts(memories)
     shown = {memory.id for memory in memories}
-    if newer := {new for old, new in doubts.items() if old not in shown} & set(shown if worth is None else worth):
-        count = count_of(len(newer), "memory", "memories")
-        note(f"Not settled: {count} here may outdate what is not shown; `scrubjay conflicts` lists both.", session)
+    if doubts and session.as_json:  # beside the list, which is all that standard output has
+        click.echo(json.dumps({"doubts": doubts}), err=True)
+    worthy = shown if worth is None else set(worth)
+    hidden = [(old, new) for old, new in doubts.items() if old not in shown and new in worthy]
+    if hidden:
+        told = f"{len(hidden)} memories here may outdate what is not shown"
+        told = f"{hidden[0][1]} may outdate {hidden[0][0]}, which is not shown" if len(hidden) == 1 else told
+        note(f"Not settled: {told}; `scrubjay conflicts` lists both.", session)
     return doubts
 
 

@@ -96,6 +96,7 @@ class Engine:
     spaces: tuple[str, ...]  # that it works in, the first for writing, and first among those that are read
     only: bool  # whether it reads nothing but these, instead of every space the caller may see
     provenance: Provenance  # where its calls come from
+    narrowed: bool = False  # whether only this call reads no other spaces, and could name what is in them
     request: Request | None = None  # a write with a key, which is done once
     expected_version: int | None = None  # of what is changed
     holder: str = ""  # under which this engine holds memories for long work
@@ -111,6 +112,7 @@ class Engine:
         caller: Caller | None = None,
         spaces: tuple[str, ...] | None = None,
         only: bool | None = None,
+        narrowed: bool = False,
         provenance: Provenance | None = None,
         request: Request | None = None,
         expected_version: int | None = None,
@@ -133,6 +135,7 @@ class Engine:
             identity=identity,
             spaces=self.spaces if spaces is None else tuple(intake.check_space(space) for space in spaces),
             only=only if only is not None else spaces is not None or self.only,
+            narrowed=narrowed or self.narrowed,
             provenance=replace(provenance or self.provenance, caller=identity.user),
             request=request or self.request,
             expected_version=expected_version or self.expected_version,

@@ -71,10 +71,10 @@ def list_(
     with session.engine(meaning=False, known_space=True) as engine:
         page = engine.list(which, order=ORDERS[order], descending=not reverse, limit=limit, offset=offset, counted=True)
         remember_list([memory.id for memory in page], session)
+        doubts = find_doubts(page.memories, engine, session)
         if session.as_json:
             print_json(page.memories)
         elif page.memories:
-            doubts = find_doubts(page.memories, engine, session)
             rows = [(*row(memory, doubts.get(memory.id)), *space_cell(engine, memory)) for memory in page]
             print_listed(("id", "stored", "category", "tags", "state", "memory", "space"), rows)
             if len(page) < (page.total or 0):

@@ -92,11 +92,11 @@ def search(
             note(f"Not compared yet: {some}; `scrubjay conflicts` says later what they may outdate.", session)
         tell_owed(engine.take_owed(), session)
         remember_list([hit.memory.id for hit in found], session)
+        worth = [hit.memory.id for hit in found if hit.verdict is not Verdict.NONE]
+        doubts = find_doubts([hit.memory for hit in found], engine, session, worth=worth)
         if session.as_json:
             print_json(found.hits)
         elif found.hits:
-            worth = [hit.memory.id for hit in found if hit.verdict is not Verdict.NONE]
-            doubts = find_doubts([hit.memory for hit in found], engine, session, worth=worth)
             rows = [
                 (*row(hit, asked.joined, doubts.get(hit.memory.id)), *space_cell(engine, hit.memory)) for hit in found
             ]

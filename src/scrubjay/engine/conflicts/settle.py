@@ -47,12 +47,14 @@ class Conflicts:
         return reads.history.count_open_conflicts(self._engine.audience(Filter()), now=self._engine.now())
 
     def doubts(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """The open pairs that any of these is in: the older ones, each with the newer that very likely outdates it."""
+        """The open pairs that any of these is in: the older ones, each with the newer that very likely outdates it.
+        Also those of which a call that named a space reads only one."""
         reads, now = self._engine.records, self._engine.now()
+        reader = self._engine.bound_to(only=False) if self._engine.narrowed else self._engine
         links = reads.history.links(sorted({memory.id for memory in memories}), kinds=MAY_OUTDATE) if memories else ()
         links = [link for link in links if link.state == "open" and (link.score or 0.0) >= SURE]
         ends = sorted({end for link in links for end in (link.source, link.target)})
-        found = reads.get(ends, self._engine.audience(Filter())) if ends else ()
+        found = reads.get(ends, reader.audience(Filter())) if ends else ()
         counting = {one.id for one in found if one.state is State.ACTIVE and not one.expired(now)}
         return {link.target: link.source for link in links if {link.source, link.target} <= counting}
 

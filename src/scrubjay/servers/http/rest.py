@@ -154,7 +154,7 @@ class Endpoint:
     async def _answer(self, address: Address, request: Request, opened: OpenStream | None) -> Response:
         engine: Engine = request.state.engine
         if request.state.names_space and not address.operation.changes:  # it is about that space
-            engine = engine.bound_to(only=True)
+            engine = engine.bound_to(only=True, narrowed=not engine.only)
         try:
             call = await call_of(address, request)
         except Error as error:
