@@ -408,3 +408,10 @@ def test_a_file_written_by_hand_is_judged_in_the_background(real_jay, tmp_path):
     real_jay.look_at_folders()
 
     assert judged_later(real_jay) == [("User lives in Seattle", "User moved to Austin")]
+
+
+def test_of_an_open_pair_a_third_value_is_asked_about_with_the_newer(real_jay):
+    values = [real_jay.store(f"The rent is {rent} euros a month") for rent in (900, 950, 1000, 1050)]
+
+    told = [[one.id for one in stored.similar] for stored in values]
+    assert told == [[], *([stored.memory.id] for stored in values[:-1])]

@@ -29,6 +29,7 @@ from scrubjay.engine.conflicts.differences import (
 from scrubjay.engine.conflicts.duplicates import NEAR, same_said
 from scrubjay.engine.conflicts.fact_kinds import Attributes, same_kinds
 from scrubjay.engine.conflicts.weights import CANDIDATE, SURE
+from scrubjay.engine.lifecycle.lifecycle import MAY_OUTDATE
 from scrubjay.engine.store import intake
 from scrubjay.engine.store import neighbours as around
 from scrubjay.engine.store.neighbours import Neighbours, find_neighbours
@@ -198,7 +199,7 @@ def find_proposals(
         if one.kind is Kind.MEMORY and is_worth_asking(one, memory, now)
     ]
     judged = engine.parts.judge.judged(memory, neighbours, engine.records, audience, same_words=same_words)
-    hint = next((one for one in judged if one.sure), None)
+    hint = newer_of_pair([one for one in judged if one.sure], engine.records)
     wanted = in_order(judged, hint, neighbours.worth_checking)
     found = {one.id: one for one in engine.records.get([*wanted], audience)} if wanted else {}
     there = [one for name, one in wanted.items() if name in found and is_worth_asking(found[name], memory, now)]
@@ -207,6 +208,17 @@ def find_proposals(
         Proposal(memory=found[one.id], score=one.score, sure=one is hint, same=one.same)
         for one in there[: MOST + (hint in there)]
     ]
+
+
+def newer_of_pair(sure: Sequence[Judged], reads: Reads) -> Judged | None:
+    """The likeliest, or where that is the older of an open pair, the newer one, which is current."""
+    links = reads.history.links([one.id for one in sure], kinds=MAY_OUTDATE) if len(sure) > 1 else ()
+    by_id = {one.id: one for one in sure}
+    newer = {link.target: by_id[link.source] for link in links if link.state == "open" and link.source in by_id}
+    hint = next(iter(sure), None)
+    for _ in sure:
+        hint = newer.get(hint.id, hint) if hint else None
+    return hint
 
 
 def in_order(judged: Sequence[Judged], hint: Judged | None, near: Mapping[str, float]) -> dict[str, Judged]:
@@ -274,7 +286,7 @@ def judge_late(engine: Engine, memory: Memory, vector: Vector) -> None:
         return
     with engine.records.writing() as tx:
         pair = {memory.id, hint.memory.id}
-        links = tx.history.links([memory.id], kinds=frozenset({LinkKind.MAY_OUTDATE}))
+        links = tx.history.links([memory.id], kinds=MAY_OUTDATE)
         if any({link.source, link.target} == pair for link in links):
             return  # it was proposed before, here or elsewhere, and perhaps settled
         if propose(engine, tx, memory, proposals):  # no other event tells the feed of this link
