@@ -85,7 +85,7 @@ def test_a_variable_that_is_no_setting_is_named_with_the_one_that_was_meant(call
     found = findings(call("doctor", "--json", env={name: "x", "SCRUBJAY_KEY": "x", "SCRUBJAY_LIMITS": "off"}))
 
     assert (found["environment"]["state"], found["environment"]["do"]) == ("warning", do)
-    assert found["environment"]["found"] == f"{name} is no setting and is ignored."
+    assert found["environment"]["found"] == f"{name} is not a setting and has no effect."
     assert "environment" not in findings(call("doctor", "--json"))
 
 

@@ -132,7 +132,7 @@ def examine(session: CommandSession, *, deep: bool, rebuild: bool) -> Iterator[F
     yield Finding(OK, "settings", "Readable.")
     for name, meant in unknown_variables().items():
         do = f"Set {meant} instead." if meant else "Unset it; `scrubjay settings` lists those that there are."
-        yield Finding(WARNING, "environment", f"{name} is no setting and is ignored.", do)
+        yield Finding(WARNING, "environment", f"{name} is not a setting and has no effect.", do)
     yield from home(settings.home)
     yield from model_files(settings)
     yield from lenders(settings)
