@@ -201,9 +201,9 @@ def test_no_function_is_longer_than_sixty_lines():
 # --- The ratchet ------------------------------------------------------------------------------------------------------
 # These numbers only fall. A commit that raises one adds a feature, and says how much it adds and why.
 
-MOST_CODE = 46_207  # lines of src that hold code: neither blank, nor only a comment, nor part of a docstring
-MOST_CONSTANTS = 656  # assignments at the top level of a module whose value holds a number, tables included
-MOST_LATE_IMPORTS = 93  # import statements inside functions
+MOST_CODE = 45_566  # lines of src that hold code: neither blank, nor only a comment, nor part of a docstring
+MOST_CONSTANTS = 601  # assignments at the top level of a module whose value holds a number, tables included
+MOST_LATE_IMPORTS = 80  # import statements inside functions
 NOT_CODE = {
     tokenize.COMMENT,
     tokenize.NL,

@@ -97,7 +97,7 @@ PLANS: dict[str, tuple[Ask, str, str]] = {
         "outbox_pkey",
     ),
     "the file with a name": (
-        lambda sql: FileChanges(sql).named("default", "a"),
+        lambda sql: FileChanges(sql).find_by_name("default", "a"),
         "files_by_name (space=? AND name=?)",
         "files_by_name",
     ),
