@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
@@ -235,6 +236,30 @@ def test_the_glossary_is_short_and_its_nouns_are_classes():
     assert len(to_search) + len(others) <= 40
     assert [noun for noun, _ in to_search + others if not re.search(rf"^class {noun}\b", sources, re.MULTILINE)] == []
     assert [noun for noun, said in to_search + others if not re.fullmatch(r"[A-Z][^.]*\.", said)] == []
+
+
+MOST_OTHER_CLASSES = 123  # that another room imports, made of no noun of the glossary; this number only falls
+
+
+def test_a_class_that_another_room_imports_is_made_of_the_nouns():
+    """What can go wrong has names of its own, drawn at the top of `errors.py`."""
+    source = ROOT / "src" / "scrubjay"
+    nouns = set(re.findall(r"^- `(\w+)`:", (ROOT / "ARCHITECTURE.md").read_text("utf-8"), re.MULTILINE))
+    words = {word for noun in nouns for word in re.findall("[A-Z][a-z]+", noun)}
+    strangers = set()
+    for file in source.rglob("*.py"):
+        room = file.relative_to(source).parts[0]
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("scrubjay."):
+                continue
+            target = source.joinpath(*node.module.split(".")[1:]).with_suffix(".py")
+            if not target.is_file() or node.module == "scrubjay.errors" or node.module.split(".")[1] == room:
+                continue
+            classes = {one.name for one in ast.parse(target.read_text("utf-8")).body if isinstance(one, ast.ClassDef)}
+            imported = classes & {alias.name for alias in node.names}
+            strangers |= {name for name in imported if words.isdisjoint(re.findall("[A-Z][a-z]+", name))}
+
+    assert len(strangers) <= MOST_OTHER_CLASSES, sorted(strangers)
 
 
 # Words that read as translated, with what an engineer would write instead.
