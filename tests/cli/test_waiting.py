@@ -52,6 +52,8 @@ def test_a_program_gets_it_as_json_beside_the_result(call, stored, environment):
     call("doctor", "--rebuild")
 
     done = call("search", "demo port", "--json")
-    [pair] = json.loads(done.err.splitlines()[-1])["compared_since"]
+    beside = {name: said for line in done.err.splitlines() for name, said in json.loads(line).items()}
+    [pair] = beside["compared_since"]
     assert (pair["new"]["content"], pair["old"]["content"]) == (NEW, OLD)
+    assert beside["doubts"] == {pair["old"]["id"]: pair["new"]["id"]}
     assert done.json
